@@ -1,0 +1,50 @@
+# `make` alone lists what there is to do. Every target sets up what it needs.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV  := .venv
+READY := $(VENV)/.ready
+# Spark gets a Java that fits even where another one comes first on the PATH.
+WITH_JAVA := JAVA_HOME="$$(sh scripts/java.sh)" && export JAVA_HOME &&
+PYTEST := $(WITH_JAVA) $(VENV)/bin/python -m pytest
+
+.PHONY: help setup demo test test-all test-tpc lint bench-refresh clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r t h; do printf '%-22s %s\n' "  $$t" "$$h"; done
+
+setup: $(READY) ## find or install Java, make .venv, install Headrace and its tools in it
+
+# Made anew whenever the dependencies change.
+$(READY): pyproject.toml
+	@sh scripts/java.sh --install > /dev/null
+	@test -x $(VENV)/bin/python || { python="$$(PYTHON='$(PYTHON)' sh scripts/python.sh)" && "$$python" -m venv $(VENV); }
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## see Headrace keep a result up to date
+	$(WITH_JAVA) $(VENV)/bin/headrace demo $(ARGS)
+
+test: $(READY) ## run the tests, without the long ones
+	$(PYTEST) $(ARGS)
+
+test-all: $(READY) ## run all tests
+	HEADRACE_LONG=1; export HEADRACE_LONG; $(PYTEST) -m "" $(ARGS)
+
+test-tpc: $(READY) ## run all of TPC-H and TPC-DS
+	HEADRACE_LONG=1; export HEADRACE_LONG; $(PYTEST) -m "" tests/tpc $(ARGS)
+
+lint: $(READY) ## check style, types and layers
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+bench-refresh: $(READY) ## measure refreshes against recomputing (ARGS="…" are passed on)
+	$(WITH_JAVA) $(VENV)/bin/python bench/refresh.py $(ARGS)
+
+clean: ## remove caches, builds and what Spark left behind; .venv stays
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf spark-warehouse metastore_db derby.log artifacts
+	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

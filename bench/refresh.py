@@ -1,0 +1,397 @@
+"""How much faster is a refresh than a recompute? All 22 TPC-H queries, one session, ratios.
+
+    python bench/refresh.py --scale 1 --delta 0.01 --json build/refresh.json
+
+For each query: a view is loaded from the base, refreshed by some deltas to warm up, and refreshed by one more
+delta, which is measured. Plain Spark in the same JVM and DuckDB on the same cores then answer the query from
+the same files, warmed, best of two. A refresh also stores its result; they only compute theirs. The view must
+hold the rows that plain Spark computes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from threading import Event, Thread
+from time import perf_counter
+from typing import Annotated, Any, TypeVar
+
+import duckdb
+import tpch
+import typer
+from pyspark.sql import SparkSession
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import headrace as hr
+from headrace.cli.terminal import count, ratio, seconds, size, stderr_to
+
+T = TypeVar("T")
+Result = dict[str, Any]
+
+COLUMNS = {
+    "query": 5,
+    "method": 11,
+    "initial s": 9,
+    "recompute s": 11,
+    "refresh s": 9,
+    "ratio": 7,
+    "DuckDB s": 8,
+    "rows read": 11,
+    "state": 8,
+    "": 5,
+}
+
+
+class Pattern(str, Enum):
+    random = "random"
+    natural = "natural"
+
+
+def bench(
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 1.0,
+    delta: Annotated[
+        float, typer.Option(help="Size of a delta, as a fraction of the rows that change.")
+    ] = 0.01,
+    pattern: Annotated[
+        Pattern,
+        typer.Option(help="random: in every table but nation and region; natural: the newest orders."),
+    ] = Pattern.random,
+    queries: Annotated[str, typer.Option(help="A subset, as in 1,3,5.")] = "",
+    warm: Annotated[int, typer.Option(min=0, help="Refreshes before the measured one.")] = 2,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
+    data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
+    cores: Annotated[int, typer.Option(min=1, help="For Spark and for DuckDB.")] = os.cpu_count() or 1,
+    memory: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
+    timeout: Annotated[int, typer.Option(min=1, help="Seconds until a query is given up.")] = 300,
+) -> None:
+    """Measure refreshes against recomputing, on all TPC-H queries."""
+    console = Console(highlight=False)
+    texts = _chosen(queries)
+    results: list[Result] = []
+    summary: Result = {
+        "scale": scale,
+        "delta": delta,
+        "pattern": pattern.value,
+        "warm": warm,
+        "cores": cores,
+        "memory": memory,
+        "queries": results,
+        "geomean": None,
+    }
+    with _screen(console, len(texts)) as screen:
+        try:
+            cut = tpch.cut(data, scale, pattern.value, delta, warm + 1, screen.step)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--delta, --warm") from None
+        work = data / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        everything = _everything(cut, work / "everything")
+        screen.step("starting Spark")
+        with stderr_to(data / "spark.log"):
+            spark = _session(cores, memory)
+        screen.step("warming the JVM")
+        _recompute(next(iter(texts.values())), everything, spark, {})
+        summary |= {"spark": spark.version, "duckdb": duckdb.__version__}
+        for name, sql in texts.items():
+            result = _measure(name, sql, cut, work, everything, spark, cores, timeout, screen.step)
+            results.append(result)
+            screen.add(result)
+            summary["geomean"] = _geomean(results)
+            if json_file is not None:  # after each query, so that an interrupted run is not lost
+                json_file.parent.mkdir(parents=True, exist_ok=True)
+                json_file.write_text(json.dumps(summary, indent=2) + "\n")
+        spark.stop()
+        shutil.rmtree(work, ignore_errors=True)
+    _conclude(summary, console)
+    if any(result["error"] for result in results):
+        raise typer.Exit(1)
+
+
+def _chosen(queries: str) -> dict[str, str]:
+    texts = tpch.queries()
+    if not queries:
+        return texts
+    try:
+        return {name: texts[name] for name in (f"Q{int(number):02}" for number in queries.split(","))}
+    except (KeyError, ValueError):
+        raise typer.BadParameter("name queries as in 1,3,5, from 1 to 22", param_hint="--queries") from None
+
+
+def _session(cores: int, memory: str) -> SparkSession:
+    """One session for both sides, set up as one would for plain Spark on one machine."""
+    return (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName("headrace bench")
+        .config("spark.driver.memory", memory)
+        .config("spark.sql.shuffle.partitions", cores)
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "localhost")
+        .getOrCreate()
+    )
+
+
+def _everything(cut: tpch.Cut, folder: Path) -> Path:
+    """Base and all deltas in one folder for each table: what a recompute reads."""
+    for table in tpch.KEYS:
+        tpch.place(cut.base(table), folder / table, "base")
+        for number in range(1, cut.deltas + 1):
+            tpch.place(cut.delta(number, table), folder / table, f"delta-{number}")
+    return folder
+
+
+def _measure(
+    name: str,
+    sql: str,
+    cut: tpch.Cut,
+    work: Path,
+    everything: Path,
+    spark: SparkSession,
+    cores: int,
+    timeout: int,
+    step: Callable[[str], None],
+) -> Result:
+    fields = (
+        "recompute_s",
+        "refresh_s",
+        "ratio",
+        "duckdb_s",
+        "rows_read",
+        "state_bytes",
+        "method",
+        "initial_s",
+    )
+    result: Result = {"name": name, **dict.fromkeys((*fields, "agree", "error"))}
+    folder = work / name
+    ours: list[tuple[Any, ...]] | None = None
+    try:
+        with _limit(timeout, spark):
+            ours = _refresh(name, sql, cut, folder, spark, result, lambda what: step(f"{name}: {what}"))
+    except Exception as error:
+        result["error"] = _first_line(error)
+    _release(spark, folder)
+    try:
+        with _limit(timeout, spark):
+            step(f"{name}: Spark recomputes")
+            theirs = _recompute(sql, everything, spark, result)
+            step(f"{name}: DuckDB recomputes")
+            _recompute_by_duckdb(sql, everything, cores, result)
+        if ours is not None:
+            result["ratio"] = round(result["recompute_s"] / result["refresh_s"], 3)
+            result["agree"] = _same_rows(ours, theirs)
+            if not result["agree"]:
+                result["error"] = (
+                    f"the view ({len(ours)} rows) differs from the recompute ({len(theirs)} rows)"
+                )
+    except Exception as error:
+        result["error"] = result["error"] or _first_line(error)
+    return result
+
+
+def _refresh(
+    name: str,
+    sql: str,
+    cut: tpch.Cut,
+    folder: Path,
+    spark: SparkSession,
+    result: Result,
+    step: Callable[[str], None],
+) -> list[tuple[Any, ...]]:
+    """Load the view, warm it up, measure one refresh, and hand its rows over."""
+    wh = hr.Warehouse(str(folder / "warehouse"), spark=spark)
+    for table in tpch.KEYS:
+        tpch.place(cut.base(table), folder / table, "base")
+        wh.source(table, hr.Folder(str(folder / table)))
+    step("first load")
+    view = wh.view(name.lower(), sql)
+    result["initial_s"], _ = _timed(view.refresh)
+    for number in range(1, cut.deltas + 1):
+        for table in tpch.KEYS:
+            tpch.place(cut.delta(number, table), folder / table, f"delta-{number}")
+        step("measured refresh" if number == cut.deltas else f"warm refresh {number}")
+        result["refresh_s"], report = _timed(view.refresh)
+    result |= {"method": report.method, "rows_read": report.rows_read, "state_bytes": report.state_bytes}
+    return [tuple(row) for row in view.read().collect()]
+
+
+def _recompute(sql: str, everything: Path, spark: SparkSession, result: Result) -> list[tuple[Any, ...]]:
+    plain = spark.newSession()  # the same JVM and settings, none of Headrace's names
+    for table in tpch.KEYS:
+        plain.read.parquet(str(everything / table)).createOrReplaceTempView(table)
+    rows = [tuple(row) for row in plain.sql(sql).collect()]
+    result["recompute_s"] = min(
+        _timed(lambda: plain.sql(sql).write.format("noop").mode("overwrite").save())[0] for _ in range(2)
+    )
+    return rows
+
+
+def _recompute_by_duckdb(sql: str, everything: Path, cores: int, result: Result) -> None:
+    with duckdb.connect(config={"threads": cores}) as db:
+        for table in tpch.KEYS:
+            db.execute(f"CREATE VIEW {table} AS FROM read_parquet('{everything / table}/*.parquet')")
+        db.execute(sql).fetchall()
+        result["duckdb_s"] = min(_timed(lambda: db.execute(sql).fetchall())[0] for _ in range(2))
+
+
+def _release(spark: SparkSession, folder: Path) -> None:
+    """Give back what one query kept, so that the next one finds the machine as this one did."""
+    spark.catalog.clearCache()
+    for rdd in list(spark.sparkContext._jsc.getPersistentRDDs().values()):
+        rdd.unpersist()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _same_rows(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> bool:
+    """EXCEPT ALL in both directions, floats equal up to rounding. No result has more than 30,000 rows."""
+
+    def in_order(row: tuple[Any, ...]) -> tuple[str, ...]:
+        return tuple(f"{value:.6g}" if isinstance(value, float) else repr(value) for value in row)
+
+    def equal(a: Any, b: Any) -> bool:
+        return (
+            math.isclose(a, b, rel_tol=1e-9)
+            if isinstance(a, float) and isinstance(b, float)
+            else bool(a == b)
+        )
+
+    return len(ours) == len(theirs) and all(
+        len(a) == len(b) and all(map(equal, a, b))
+        for a, b in zip(sorted(ours, key=in_order), sorted(theirs, key=in_order), strict=True)
+    )
+
+
+@contextmanager
+def _limit(timeout: int, spark: SparkSession) -> Iterator[None]:
+    """Give up after so many seconds: from then on, cancel every job that Spark is given."""
+    done, late = Event(), Event()
+
+    def watch() -> None:
+        wait = float(timeout)
+        while not done.wait(wait):
+            late.set()
+            spark.sparkContext.cancelAllJobs()
+            wait = 1.0
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except Exception as error:
+        if late.is_set():
+            raise TimeoutError(f"given up after {timeout} s") from error
+        raise
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _timed(action: Callable[[], T]) -> tuple[float, T]:
+    start = perf_counter()
+    value = action()
+    return round(perf_counter() - start, 4), value
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).removeprefix("error: ")
+    return f"{type(error).__name__}: {text}".splitlines()[0]
+
+
+def _geomean(results: list[Result]) -> float | None:
+    ratios = [result["ratio"] for result in results if result["ratio"] and not result["error"]]
+    return round(math.exp(sum(map(math.log, ratios)) / len(ratios)), 3) if ratios else None
+
+
+class _LiveTable:
+    """A table that grows by a row for each query, above a line that says what is being done."""
+
+    def __init__(self, queries: int) -> None:
+        self._table = Table(*COLUMNS)
+        for column in self._table.columns[2:-1]:
+            column.justify = "right"
+        self._progress = Progress(
+            SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn()
+        )
+        self._task = self._progress.add_task("", total=queries)
+        self.renderable = Group(self._table, self._progress)
+
+    def step(self, what: str) -> None:
+        self._progress.update(self._task, description=what)
+
+    def add(self, result: Result) -> None:
+        cells = _cells(result)
+        if result["ratio"]:
+            cells[5] = f"[{'green' if result['ratio'] >= 1 else 'red'}]{cells[5]}[/]"
+        self._table.add_row(*cells)
+        self._progress.update(self._task, advance=1, description="")
+
+
+class _Lines:
+    """One plain line for each query, for a pipe or a log."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._print(list(COLUMNS))
+
+    def step(self, what: str) -> None:
+        if not what.startswith("Q"):
+            self._console.print(f"… {what}", soft_wrap=True)
+
+    def add(self, result: Result) -> None:
+        self._print(_cells(result))
+
+    def _print(self, cells: list[str]) -> None:
+        line = "  ".join(cell.rjust(width) for cell, width in zip(cells, COLUMNS.values(), strict=True))
+        self._console.print(line, soft_wrap=True, markup=False)
+
+
+@contextmanager
+def _screen(console: Console, queries: int) -> Iterator[_LiveTable | _Lines]:
+    if console.is_terminal:
+        live = _LiveTable(queries)
+        with Live(live.renderable, console=console, refresh_per_second=4):
+            yield live
+    else:
+        yield _Lines(console)
+
+
+def _cells(result: Result) -> list[str]:
+    def show(field: str, how: Callable[[Any], str]) -> str:
+        return "–" if result[field] is None else how(result[field])
+
+    return [
+        result["name"],
+        show("method", str),
+        show("initial_s", seconds),
+        show("recompute_s", seconds),
+        show("refresh_s", seconds),
+        show("ratio", ratio),
+        show("duckdb_s", seconds),
+        show("rows_read", count),
+        show("state_bytes", size),
+        "error" if result["error"] else "✓",
+    ]
+
+
+def _conclude(summary: Result, console: Console) -> None:
+    results = summary["queries"]
+    good = [result for result in results if not result["error"]]
+    if good:
+        faster = sum(result["ratio"] > 1 for result in good)
+        what = f"scale {summary['scale']:g}, {summary['pattern']} delta of {summary['delta']:.2%}"
+        mean = f"geometric mean of {len(good)} queries; {faster} refresh faster"
+        console.print(f"\n{what}: recompute / refresh = {ratio(summary['geomean'])} ({mean})", soft_wrap=True)
+    for result in results:
+        if result["error"]:
+            console.print(f"{result['name']}: {result['error']}", soft_wrap=True, markup=False)
+
+
+if __name__ == "__main__":
+    typer.run(bench)

@@ -1,0 +1,175 @@
+"""TPC-H for the benches: its data, cut into a base and deltas, and its queries.
+
+The data comes from `tpcgen-cli`, the query texts from ibis's package data; neither is copied here.
+Everything lies under one folder and is made once:
+
+    sf1/raw/<table>/*.parquet                     as generated
+    sf1/random-0.01x3/base/<table>/*.parquet      what a view is first loaded from
+    sf1/random-0.01x3/delta-1/<table>.parquet     what arrives next, and so on
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Pattern = Literal["random", "natural"]
+
+KEYS = {
+    "region": ("r_regionkey",),
+    "nation": ("n_nationkey",),
+    "supplier": ("s_suppkey",),
+    "customer": ("c_custkey",),
+    "part": ("p_partkey",),
+    "partsupp": ("ps_partkey", "ps_suppkey"),
+    "orders": ("o_orderkey",),
+    "lineitem": ("l_orderkey", "l_linenumber"),
+}
+NEVER_CHANGING = ("region", "nation")
+# Files for each unit of scale, so that a file holds one or two million rows at most.
+PARTS = {"lineitem": 4.0, "orders": 1.0, "partsupp": 1.0, "part": 0.2, "customer": 0.2}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """TPC-H at one scale, as a base and the deltas that arrive after it."""
+
+    folder: Path
+    deltas: int
+
+    def base(self, table: str) -> list[Path]:
+        return sorted((self.folder / "base" / table).glob("*.parquet"))
+
+    def delta(self, number: int, table: str) -> list[Path]:
+        """The files of one delta, counted from 1; none where the table does not change."""
+        return sorted((self.folder / f"delta-{number}").glob(f"{table}.parquet"))
+
+
+def queries() -> dict[str, str]:
+    """All 22 queries by name, Q01 to Q22."""
+    folder = resources.files("ibis.backends.tests").joinpath("tpc", "queries", "duckdb", "h")
+    texts = {f"Q{file.name[:-4]}": file.read_text().strip().rstrip(";") for file in folder.iterdir()}
+    return dict(sorted(texts.items()))
+
+
+def cut(
+    folder: Path, scale: float, pattern: Pattern, delta: float, deltas: int, say: Callable[[str], None]
+) -> Cut:
+    """The data at this scale, cut so that each delta holds the fraction `delta` of what changes.
+
+    random:  of every table but nation and region, chosen by a hash of the key.
+    natural: the newest orders with their lineitems and nothing else. The newest are those with the highest
+             order keys, as in TPC-H's own refresh; their dates spread over all years, so that no query's
+             filter on a date spares it the work.
+    """
+    if not 0 < delta * deltas < 1:
+        raise ValueError(f"{deltas} deltas of {delta:g} leave no base: make them fewer or smaller")
+    at_scale = folder / f"sf{scale:g}"
+    raw, target = at_scale / "raw", at_scale / f"{pattern}-{delta:g}x{deltas}"
+    if not raw.exists():
+        say(f"generating TPC-H at scale {scale:g}")
+        _once(raw, lambda unfinished: _generate(unfinished, scale))
+    if not target.exists():
+        say(f"cutting off {deltas} deltas of {delta:.2%} ({pattern})")
+        _once(target, lambda unfinished: _split(raw, unfinished, pattern, delta, deltas))
+    return Cut(target, deltas)
+
+
+def place(files: list[Path], folder: Path, name: str) -> None:
+    """Let the files appear in a folder, without copying them where the file system allows it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, file in enumerate(files, 1):
+        target = folder / f"{name}-{number:03}.parquet"
+        try:
+            os.link(file, target)
+        except OSError:
+            shutil.copyfile(file, target)
+
+
+def _once(target: Path, make: Callable[[Path], None]) -> None:
+    """Make a folder under another name and rename it when it is whole: an interrupted run leaves none."""
+    unfinished = target.with_name(target.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    make(unfinished)
+    unfinished.rename(target)
+
+
+def _generate(folder: Path, scale: float) -> None:
+    program = Path(sysconfig.get_path("scripts")) / "tpcgen-cli"
+    for table in KEYS:
+        parts = max(1, round(PARTS.get(table, 0) * scale))
+        options = [
+            f"--scale-factor={scale:g}",
+            f"--tables={table}",
+            f"--parts={parts}",
+            f"--output-dir={folder}",
+        ]
+        subprocess.run([str(program), "tpch", "parquet", *options, "--quiet"], check=True)
+
+
+def _split(raw: Path, target: Path, pattern: Pattern, delta: float, deltas: int) -> None:
+    shares = 1 - delta * np.arange(deltas, 0, -1)  # where each delta begins, as a fraction of the whole
+    newest = _order_keys_at(raw, shares) if pattern == "natural" else None
+    for table in KEYS:
+        parts: dict[int, list[pa.Table]] = {number: [] for number in range(deltas + 1)}
+        for file in sorted((raw / table).glob("*.parquet")):
+            rows = _plain_strings(pq.read_table(file))
+            number_of = _delta_numbers(rows, table, shares, newest)
+            for number in parts:
+                parts[number].append(rows.filter(pa.array(number_of == number)))
+            _write(parts[0].pop(), target / "base" / table / file.name)
+        for number in range(1, deltas + 1):
+            if any(part.num_rows for part in parts[number]):
+                _write(pa.concat_tables(parts[number]), target / f"delta-{number}" / f"{table}.parquet")
+
+
+def _plain_strings(rows: pa.Table) -> pa.Table:
+    """The generator's string views as strings, which Arrow can filter."""
+    fields = [f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f for f in rows.schema]
+    return rows.cast(pa.schema(fields))
+
+
+def _delta_numbers(
+    rows: pa.Table, table: str, shares: npt.NDArray[np.float64], newest: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.intp]:
+    """For each row the number of its delta; 0 is the base."""
+    if table in NEVER_CHANGING or (newest is not None and table not in ("orders", "lineitem")):
+        return np.zeros(rows.num_rows, dtype=np.intp)
+    if newest is not None:
+        return np.searchsorted(newest, rows[KEYS[table][0]].to_numpy(), side="right")
+    hashed = np.zeros(rows.num_rows, dtype=np.uint64)
+    for column in KEYS[table]:
+        hashed = _mix(hashed ^ rows[column].to_numpy().astype(np.uint64))
+    return np.searchsorted(shares, hashed / 2.0**64, side="right")
+
+
+def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """SplitMix64's finaliser: the same on every machine and in every version, unlike an engine's hash()."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _order_keys_at(raw: Path, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    keys = np.sort(pq.read_table(raw / "orders", columns=["o_orderkey"])["o_orderkey"].to_numpy())
+    return keys[(shares * keys.size).astype(np.int64)]
+
+
+def _write(rows: pa.Table, file: Path) -> None:
+    """As Spark would write it: decimals as integers where they fit, snappy."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, file, compression="snappy", store_decimal_as_integer=True)

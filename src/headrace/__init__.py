@@ -1,0 +1,30 @@
+"""Headrace keeps SQL results up to date on Apache Spark."""
+
+from headrace.api import View, Warehouse
+from headrace.errors import (
+    ConfigError,
+    HeadraceError,
+    InternalError,
+    QueryError,
+    SourceError,
+    StateError,
+)
+from headrace.runtime.report import OperatorReport, RefreshReport
+from headrace.spark.sources.folder import Folder
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ConfigError",
+    "Folder",
+    "HeadraceError",
+    "InternalError",
+    "OperatorReport",
+    "QueryError",
+    "RefreshReport",
+    "SourceError",
+    "StateError",
+    "View",
+    "Warehouse",
+    "__version__",
+]

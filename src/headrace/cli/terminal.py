@@ -1,0 +1,50 @@
+"""What the commands share in talking to a terminal: figures, and where Spark's own messages go."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def stderr_to(log: Path) -> Iterator[None]:
+    """Send the process's stderr to a file; a JVM started meanwhile keeps writing there after it ends."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(target)
+
+
+def last_lines(log: Path, count: int = 15) -> str:
+    """The end of a log, or nothing where there is none."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-count:]) if log.exists() else ""
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.2f}×" if value < 10 else f"{value:.1f}×"
+
+
+def count(value: int) -> str:
+    return f"{value:,}"
+
+
+def size(value: float) -> str:
+    """Bytes in a unit that leaves at most four digits."""
+    unit = "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"

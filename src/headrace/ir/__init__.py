@@ -1,0 +1,1 @@
+"""What things are: expressions, relations, time, plans. Plain immutable data, no Spark."""

@@ -1,0 +1,43 @@
+"""Walking trees of relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from headrace.ir.rel import Node, Rel, Source
+
+
+def nodes(rel: Rel) -> Iterator[Node]:
+    """Every node of a tree once, inputs before the nodes that use them."""
+    seen: set[int] = set()
+    order: list[Node] = []
+
+    def visit(r: Rel) -> None:
+        if isinstance(r, Node) and id(r) not in seen:
+            seen.add(id(r))
+            for i in r.inputs:
+                visit(i)
+            order.append(r)
+
+    visit(rel)
+    return iter(order)
+
+
+def rebuild(rel: Rel, change: Callable[[Node], Rel]) -> Rel:
+    """The tree with ``change`` applied to every node, bottom up; what is shared stays shared."""
+    done: dict[int, Rel] = {}
+
+    def visit(r: Rel) -> Rel:
+        if not isinstance(r, Node):
+            return r
+        if id(r) not in done:
+            inputs = tuple(visit(i) for i in r.inputs)
+            same = all(a is b for a, b in zip(inputs, r.inputs, strict=True))
+            done[id(r)] = change(r if same else r.with_inputs(inputs))
+        return done[id(r)]
+
+    return visit(rel)
+
+
+def sources(rel: Rel) -> frozenset[str]:
+    return frozenset(n.name for n in nodes(rel) if isinstance(n, Source))

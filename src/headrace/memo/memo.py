@@ -1,0 +1,134 @@
+"""The memo: classes of relations that hold the same rows.
+
+Two nodes are in one group when they give the same bag of rows, weights added up, at every version. A
+group of a query's operators is a Tvr; ``Snapshot`` and ``Delta`` nodes over it name its rows at a
+version and its change between two, and have groups of their own, so that every way to compute them can
+be added there. Interning is structural: equal operators over equal groups are one member. When two
+groups turn out to be equal they are merged, and their parents, now perhaps equal too, are interned
+again until nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from headrace.errors import InternalError
+from headrace.ir.rel import Group, Node, Rel
+
+N = TypeVar("N", bound=Node)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node of a group, and the rule that made it (``query`` for what the user wrote)."""
+
+    node: Node
+    rule: str
+
+
+class Memo:
+    def __init__(self) -> None:
+        self._groups: dict[int, Group] = {}
+        self._leader: dict[int, int] = {}
+        self._members: dict[int, dict[Node, str]] = {}
+        self._interned: dict[Node, int] = {}
+        self._parents: dict[int, dict[Node, None]] = {}
+
+    def find(self, rel: Rel) -> Group:
+        """The group that stands for ``rel`` now."""
+        if isinstance(rel, Group):
+            return self._groups[self._root(rel.id)]
+        if not isinstance(rel, Node):
+            raise InternalError("BAD_NODE", f"a memo holds nodes and groups, not {type(rel).__name__}")
+        return self.add(rel)
+
+    def add(self, node: Node, into: Group | None = None, rule: str = "query") -> Group:
+        """Intern a node, its nested inputs first; with ``into``, as a member of that group."""
+        node = self._canonical(node)
+        known = self._interned.get(node)
+        if known is None:
+            group = self.find(into) if into is not None else self._new_group(node)
+            if {a.id for a in node.attrs} != {a.id for a in group.attrs}:
+                raise InternalError("BAD_NODE", f"{node} has other columns than its group")
+            self._insert(node, group.id, rule)
+            return group
+        group = self._groups[self._root(known)]
+        return group if into is None else self.merge(group, into)
+
+    def merge(self, a: Group, b: Group) -> Group:
+        """Say that two groups hold the same rows. The one with the smaller number stays."""
+        work = [(a.id, b.id)]
+        while work:
+            x, y = (self._root(i) for i in work.pop())
+            if x == y:
+                continue
+            keep, gone = min(x, y), max(x, y)
+            self._leader[gone] = keep
+            for node, rule in self._members.pop(gone).items():
+                self._members[keep].setdefault(node, rule)
+                self._interned[node] = keep
+            parents = self._parents.pop(gone)
+            for parent in parents:
+                owner = self._interned.pop(parent, None)
+                if owner is None:
+                    continue
+                owner = self._root(owner)
+                rule = self._members[owner].pop(parent)
+                changed = self._canonical(parent)
+                twin = self._interned.get(changed)
+                self._insert(changed, owner if twin is None else self._root(twin), rule)
+                if twin is not None:
+                    work.append((twin, owner))
+        return self.find(a)
+
+    def members(self, rel: Rel, *types: type[N]) -> list[N]:
+        """The nodes of a group, first come first; only those of the given types when any is given."""
+        nodes = self._members[self.find(rel).id]
+        return [n for n in nodes if not types or isinstance(n, types)]  # type: ignore[misc]
+
+    def made(self, rel: Rel) -> list[Member]:
+        return [Member(node, rule) for node, rule in self._members[self.find(rel).id].items()]
+
+    def groups(self) -> Iterator[Group]:
+        return iter([self._groups[i] for i in self._members])
+
+    def dump(self) -> str:
+        """One group a line, for people and tests."""
+        lines = []
+        for i, nodes in self._members.items():
+            shown = " | ".join(f"{type(n).__name__}({', '.join(_name(x) for x in n.inputs)})" for n in nodes)
+            lines.append(f"G{i}: {shown}")
+        return "\n".join(lines)
+
+    def _root(self, i: int) -> int:
+        while self._leader[i] != i:
+            self._leader[i] = self._leader[self._leader[i]]
+            i = self._leader[i]
+        return i
+
+    def _canonical(self, node: Node) -> Node:
+        inputs = tuple(self.find(i) for i in node.inputs)
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        return node if same else node.with_inputs(inputs)
+
+    def _new_group(self, node: Node) -> Group:
+        number = len(self._leader)
+        group = Group(number, node.attrs)
+        self._groups[number] = group
+        self._leader[number] = number
+        self._members[number] = {}
+        self._parents[number] = {}
+        return group
+
+    def _insert(self, node: Node, group: int, rule: str) -> None:
+        self._members[group].setdefault(node, rule)
+        self._interned[node] = group
+        for i in node.inputs:
+            if isinstance(i, Group):
+                self._parents[self._root(i.id)][node] = None
+
+
+def _name(rel: Rel) -> str:
+    return f"G{rel.id}" if isinstance(rel, Group) else type(rel).__name__

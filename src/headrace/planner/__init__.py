@@ -1,0 +1,1 @@
+"""Choosing: from a query's operators to the steps of a run."""

@@ -1,0 +1,238 @@
+"""The simple planner: a query to the plan of a run, by fixed preference.
+
+A view's query is explored once. Its states are chosen for the worst situation; each run's plan follows
+from the situation it finds, and is remembered by it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from headrace.ir.plan import Keep, Kept, Pin, Plan, Publish, Step, Upkeep
+from headrace.ir.rel import (
+    Accumulate,
+    Aggregate,
+    Consolidate,
+    Delta,
+    Group,
+    Join,
+    Limit,
+    Load,
+    Node,
+    Opaque,
+    PairJoin,
+    Partials,
+    Ref,
+    Rel,
+    Snapshot,
+    Source,
+    Window,
+)
+from headrace.ir.show import describe
+from headrace.ir.time import NEW, Situation
+from headrace.ir.walk import nodes, rebuild
+from headrace.memo.memo import Memo
+from headrace.memo.props import Facts
+from headrace.planner.explore import explore
+from headrace.planner.extract import Extraction, written
+from headrace.planner.states import Names, choose_states
+from headrace.rules import DELTA, RELATIONAL
+
+_METHODS = {r.name: r.method for r in (*RELATIONAL, *DELTA)}
+_HEAVY = (Join, PairJoin, Partials, Accumulate, Window, Limit, Opaque, Consolidate)
+
+
+class Planner:
+    """Plans for one query. ``can_shrink`` names the sources that may lose rows."""
+
+    def __init__(self, query: Node, can_shrink: frozenset[str], *, keep_states: bool = True) -> None:
+        self.query = query
+        self.memo = Memo()
+        self._groups: dict[int, Group] = {}
+        self.root = self._intern(query)
+        explore(self.memo, self.root)
+        self.root = self.memo.find(self.root)
+        self.sources = Facts(self.memo).sources(self.root)
+        worst = Situation(self.sources, can_shrink & self.sources)
+        self.states: dict[int, Kept] = choose_states(self.memo, self.root, worst) if keep_states else {}
+        self.worst = worst
+        self._plans: dict[Situation, Plan] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        return Names(self.memo).fingerprint(self.root)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        return tuple(self.states.values())
+
+    def load(self) -> Plan:
+        """The plan that computes every state and the result from the sources as they are."""
+        extraction = Extraction(self.memo, Situation(self.sources), self.states, frozenset(), loading=True)
+        steps: list[Step] = []
+        done: set[str] = set()
+
+        def keep(kept: Kept) -> None:
+            if kept.name in done:
+                return
+            done.add(kept.name)
+            node = written(self.memo, kept.rel)
+            rel = node.with_inputs(tuple(extraction.snapshot(i, NEW, wanted=False) for i in node.inputs))
+            require(rel)
+            steps.append(Keep(f"s-{kept.name}", kept.name, rel, base=True))
+
+        def require(rel: Rel) -> None:
+            for n in nodes(rel):
+                if isinstance(n, Load):
+                    keep(by_name[n.state])
+
+        by_name = {k.name: k for k in self.kept}
+        for kept in self.kept:
+            keep(kept)
+        result = extraction.snapshot(self.root, NEW, wanted=False)
+        require(result)
+        steps.append(Publish(result, replace=True))
+        return Plan(tuple(steps), None, self._upkeep(None))
+
+    def refresh(self, situation: Situation) -> Plan:
+        """The plan of a run that finds ``situation``."""
+        situation = Situation(situation.moved & self.sources, situation.shrinking)
+        if situation not in self._plans:
+            self._plans[situation] = self._plan(situation)
+        return self._plans[situation]
+
+    def _plan(self, situation: Situation) -> Plan:
+        counted = frozenset(self.memo.find(g).id for g in self._groups.values())
+        extraction = Extraction(self.memo, situation, self.states, counted)
+        result = extraction.delta(self.root)
+        for group in [self.memo.find(k.rel) for k in self.kept]:
+            extraction.delta(group)
+        trees = _Steps(extraction)
+        steps = trees.emit(result, self.memo.find(self.root))
+        return Plan(tuple(steps), situation, self._upkeep(extraction))
+
+    def _intern(self, query: Node) -> Group:
+        for node in nodes(query):
+            inputs = tuple(self._groups[id(i)] for i in node.inputs)
+            self._groups[id(node)] = self.memo.add(node.with_inputs(inputs))
+        return self._groups[id(query)]
+
+    def _upkeep(self, extraction: Extraction | None) -> tuple[Upkeep, ...]:
+        """A line for each operator of the query, top down."""
+        lines: list[Upkeep] = []
+        seen: set[int] = set()
+
+        def visit(node: Rel, depth: int) -> None:
+            if not isinstance(node, Node):
+                return
+            group = self.memo.find(self._groups[id(node)])
+            again = group.id in seen
+            seen.add(group.id)
+            method, reason = ("see above", None) if again else self._method(group, node, extraction)
+            kept = self.states.get(group.id) or self.states.get(_partial_group(self.memo, group))
+            state = kept.name if kept else None
+            lines.append(Upkeep(group.id, describe(node), method, reason, None if again else state, depth))
+            if not again:
+                for i in node.inputs:
+                    visit(i, depth + 1)
+
+        visit(self.query, 0)
+        return tuple(lines)
+
+    def _method(self, group: Group, node: Node, extraction: Extraction | None) -> tuple[str, str | None]:
+        if extraction is None:
+            return "computed", None
+        if isinstance(node, Source):
+            return ("unchanged" if extraction.facts.empty_delta(group) else "read"), None
+        if extraction.facts.empty_delta(group):
+            return "unchanged", None
+        if group.id not in extraction.chosen:
+            return "in the join above", None
+        origin, rule = extraction.chosen[group.id]
+        if origin == "partial_states":
+            partial = _partial_group(self.memo, group)
+            rule = extraction.chosen[partial][1] if partial in extraction.chosen else rule
+        elif origin != "query":
+            return _METHODS[origin], None
+        method = _METHODS[rule]
+        return method, _reason(node) if method == "recompute" else None
+
+
+class _Steps:
+    """Trees of deltas cut into steps: states are kept, what several steps use is pinned, the rest is inlined."""
+
+    def __init__(self, extraction: Extraction) -> None:
+        self.extraction = extraction
+        self.steps: list[Step] = []
+        self.emitted: set[str] = set()
+        self.uses: Counter[str] = Counter()
+        self.by_state = {k.name: i for i, k in extraction.states.items()}
+
+    def emit(self, result: Rel | None, root: Group) -> list[Step]:
+        for tree in self.extraction.deltas.values():
+            self.uses.update(n.step for n in _leaves(tree) if isinstance(n, Ref))
+        if isinstance(result, Ref):
+            self.uses[result.step] += 1
+        for i in self.extraction.states:
+            if i in self.extraction.deltas:
+                self._step(i)
+        if result is not None:
+            self.steps.append(Publish(self._inline(result), replace=False))
+        return self.steps
+
+    def _step(self, group: int) -> Rel:
+        """The relation to use for a delta: its tree, or a reference to the step that computes it."""
+        name = f"d{group}"
+        tree = self.extraction.deltas[group]
+        ref = Ref(name, tree.attrs)
+        if name in self.emitted:
+            return ref
+        kept = self.extraction.states.get(group)
+        inlined = self._inline(tree)
+        if kept is not None:
+            self.emitted.add(name)
+            self.steps.append(Keep(name, kept.name, Consolidate(inlined), base=False))
+            return ref
+        if self.uses[name] > 1 and any(isinstance(n, _HEAVY) for n in nodes(inlined)):
+            self.emitted.add(name)
+            self.steps.append(Pin(name, inlined))
+            return ref
+        return inlined
+
+    def _inline(self, rel: Rel) -> Rel:
+        for n in list(nodes(rel)):
+            if isinstance(n, Load) and n.at == NEW:
+                group = self.by_state[n.state]
+                if group in self.extraction.deltas:
+                    self._step(group)
+
+        def change(n: Node) -> Rel:
+            inputs = tuple(self._step(int(i.step[1:])) if isinstance(i, Ref) else i for i in n.inputs)
+            return n.with_inputs(inputs)
+
+        return self._step(int(rel.step[1:])) if isinstance(rel, Ref) else rebuild(rel, change)
+
+
+def _leaves(tree: Rel) -> list[Rel]:
+    return [i for n in nodes(tree) for i in n.inputs if not isinstance(i, Node)]
+
+
+def _partial_group(memo: Memo, group: Group) -> int:
+    for made in memo.made(group):
+        if made.rule == "partial_states":
+            return memo.find(made.node.inputs[0]).id
+    return -1
+
+
+def _reason(node: Node) -> str:
+    match node:
+        case Limit():
+            return "a LIMIT has no key: which rows it keeps depends on all rows"
+        case Window():
+            return "a window without PARTITION BY looks at all rows"
+        case Aggregate(calls=calls):
+            hard = ", ".join(str(c) for c in calls if c.merging < 2)
+            return f"{hard} over all rows neither merges nor has a key"
+        case PairJoin():
+            return "a full outer join without an equality has no key"
+    return "Headrace does not know this operator and runs it whole"

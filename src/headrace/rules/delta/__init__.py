@@ -1,0 +1,1 @@
+"""The delta of an operator from the deltas and snapshots of its inputs."""

@@ -1,0 +1,1 @@
+"""Classical rewrites: the same Tvr, written in another way."""

@@ -1,0 +1,1 @@
+"""Rules inside one Tvr: between its snapshots and its delta."""

@@ -1,0 +1,1 @@
+"""Doing: what a run is and what it tells."""

@@ -1,0 +1,61 @@
+"""What a refresh did, in data and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """One operator of the query: how it was maintained, the rows of its delta, and why it was recomputed if it was.
+
+    ``rows_in`` and ``rows_out`` are None where no delta was computed for it by itself. ``seconds`` is the
+    time of the step it was part of, named by ``step``; operators that share a step share its time.
+    """
+
+    operator: str
+    method: str
+    rows_in: int | None
+    rows_out: int | None
+    seconds: float | None
+    step: str | None
+    reason: str | None
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class RefreshReport:
+    """What one refresh did. ``method``: initial, incremental, full or unchanged."""
+
+    view: str
+    method: str
+    reason: str | None
+    seconds: float
+    rows_in: Mapping[str, int]
+    rows_out: int
+    published: str
+    operators: tuple[OperatorReport, ...]
+    state_bytes: int
+    rows_read: int
+    steps: Mapping[str, float]
+
+    @property
+    def recomputed(self) -> tuple[OperatorReport, ...]:
+        return tuple(o for o in self.operators if o.method == "recompute")
+
+    def __str__(self) -> str:
+        head = f'view "{self.view}": {self.method} in {self.seconds:.2f} s'
+        if self.reason:
+            head += f" ({self.reason})"
+        came = ", ".join(f"{n} {r:,}" for n, r in self.rows_in.items() if r) or "nothing"
+        lines = [head, f"  in:     {came}", f"  out:    {self.rows_out:,} rows, {self.published}"]
+        lines.append(f"  state:  {self.state_bytes:,} bytes")
+        for o in self.operators:
+            rows = "" if o.rows_out is None else f"{o.rows_out:,} rows"
+            time = "" if o.seconds is None else f"{o.seconds:.2f} s in {o.step}"
+            text = "  " * (o.depth + 1) + o.operator
+            lines.append(f"{text:<72.72}  {o.method:<18}{rows:>14}  {time}".rstrip())
+            if o.reason:
+                lines.append("  " * (o.depth + 2) + f"recomputed: {o.reason}")
+        return "\n".join(lines)

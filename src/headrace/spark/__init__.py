@@ -1,0 +1,1 @@
+"""All contact with Spark: reading its plans, running ours, keeping rows."""

@@ -1,0 +1,218 @@
+"""Catalyst through py4j: the few constructors that Headrace needs, each looked up once.
+
+Plans are built from resolved parts and are not analysed again: the analyser costs more than the query
+itself on plans of a hundred operators, and it would give new exprIds to a relation that occurs twice. So
+every expression is resolved when it is made. One that Headrace writes as SQL text names attributes by
+names that are unique for a view, and is resolved once.
+
+Two things must therefore hold for every plan built here. The sides of a join have no attribute in common.
+And no operator gives a new value to an exprId that its child also has: the optimiser would take a filter
+on the new value for one on the old.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.ir.expr import Attr
+
+_WORD = re.compile(r"\w+")
+WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
+
+
+class Catalyst:
+    """Constructors over one session; attributes are bound for the life of the object."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.jvm: Any = spark._jvm
+        sql = self.jvm.org.apache.spark.sql
+        self._expressions = sql.catalyst.expressions
+        self._logical = sql.catalyst.plans.logical
+        self._alias = self._expressions.Alias
+        self._attribute = self._expressions.AttributeReference
+        self._named = self._expressions.NamedExpression
+        self._equal = self._expressions.EqualTo
+        self._null_safe = self._expressions.EqualNullSafe
+        self._and = self._expressions.And
+        self._literal = self._expressions.Literal
+        self._project = self._logical.Project
+        self._filter = self._logical.Filter
+        self._join = self._logical.Join
+        self._aggregate = self._logical.Aggregate
+        self._union = self._logical.Union
+        self._hints = getattr(getattr(self._logical, "JoinHint$"), "MODULE$").NONE()
+        self._dataset = sql.classic.Dataset
+        self._parser = getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$")
+        self._types = getattr(getattr(sql.types, "DataType$"), "MODULE$")
+        self._join_type = getattr(getattr(sql.catalyst.plans, "JoinType$"), "MODULE$")
+        self._utils = self.jvm.PythonUtils
+        self.none = self.jvm.scala.Option.empty()
+        self.nil = self._utils.toSeq([])
+        self._metadata = getattr(getattr(sql.types, "Metadata$"), "MODULE$").empty()
+        self._attrs: dict[str, Any] = {}
+        self._by_name: dict[str, Any] = {}
+        self._resolved: dict[str, Any] = {}
+        self._weights = 0
+
+    # --- Scala collections
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        return self._utils.toSeq(list(items))
+
+    def some(self, value: Any) -> Any:
+        return self.jvm.scala.Option.apply(value)
+
+    # --- attributes
+
+    def bind(self, attr: Attr, like: Any) -> None:
+        """Bind an attribute of the query to the exprId and type that its Catalyst twin has."""
+        if attr.id not in self._attrs:
+            self._enter(attr, like.dataType(), like.exprId())
+
+    def attr(self, attr: Attr) -> Any:
+        """The Catalyst attribute for one of ours, made on first use."""
+        found = self._attrs.get(attr.id)
+        if found is None:
+            found = self._enter(attr, self._types.fromDDL(attr.type), self._named.newExprId())
+        return found
+
+    def twin(self, attr: Attr, suffix: str) -> Attr:
+        """A further attribute of the same type, always the same one for the same suffix."""
+        made = Attr(f"{attr.id}.{suffix}", attr.name, attr.type)
+        if made.id not in self._attrs:
+            self._enter(made, self.attr(attr).dataType(), self._named.newExprId())
+        return made
+
+    def weight(self) -> Attr:
+        """A new weight column: each one that is computed from another has an identity of its own."""
+        self._weights += 1
+        return Attr(f"weight{self._weights}", "weight", "bigint", nullable=False)
+
+    def restart(self) -> None:
+        """Number weight columns from the start again, so that the same plan is built from the same parts."""
+        self._weights = 0
+
+    def _enter(self, attr: Attr, kind: Any, number: Any) -> Any:
+        name = name_of(attr)
+        made = self._attribute(name, kind, True, self._metadata, number, self.nil)
+        self._attrs[attr.id] = self._by_name[name] = made
+        return made
+
+    def type_of(self, ddl: str) -> Any:
+        return self._types.fromDDL(ddl)
+
+    # --- expressions
+
+    def sql(self, text: str) -> Any:
+        """An expression, or an aggregate, written as SQL over unique names; resolved."""
+        found = self._resolved.get(text)
+        if found is None:
+            used = [self._by_name[n] for n in dict.fromkeys(_WORD.findall(text)) if n in self._by_name]
+            leaf = self._logical.LocalRelation(self.seq(used), self.nil, False, self.none)
+            parsed = self._alias(
+                self._parser.parseExpression(text), "e", self._named.newExprId(), self.nil, self.none, self.nil
+            )
+            plan = self._dataset.ofRows(self.spark._jsparkSession, self.project([parsed], leaf))
+            plan = plan.queryExecution().analyzed()
+            aggregate = plan.getClass().getSimpleName() == "Aggregate"
+            found = (plan.aggregateExpressions() if aggregate else plan.projectList()).apply(0).child()
+            self._resolved[text] = found
+        return found
+
+    def alias(self, expression: Any, attribute: Any) -> Any:
+        """The expression under the name and exprId of a Catalyst attribute."""
+        return self._alias(
+            expression, attribute.name(), attribute.exprId(), self.nil, self.some(self._metadata), self.nil
+        )
+
+    def named(self, attr: Attr, expression: Any) -> Any:
+        return self.alias(self.sql(expression) if isinstance(expression, str) else expression, self.attr(attr))
+
+    def null(self, ddl: str) -> Any:
+        return self._literal(None, self.type_of(ddl))
+
+    def equal(self, left: Any, right: Any, null_safe: bool = False) -> Any:
+        return self._null_safe(left, right) if null_safe else self._equal(left, right)
+
+    def all_of(self, conditions: Sequence[Any]) -> Any | None:
+        """The conjunction, or None for none."""
+        result = None
+        for c in conditions:
+            result = c if result is None else self._and(result, c)
+        return result
+
+    # --- plans
+
+    def project(self, expressions: Iterable[Any], plan: Any) -> Any:
+        return self._project(self.seq(expressions), plan)
+
+    def filter(self, condition: Any, plan: Any) -> Any:
+        return self._filter(self.sql(condition) if isinstance(condition, str) else condition, plan)
+
+    def join(self, left: Any, right: Any, kind: Any, condition: Any | None) -> Any:
+        how = self._join_type.apply(kind) if isinstance(kind, str) else kind
+        on = self.none if condition is None else self.some(condition)
+        return self._join(left, right, how, on, self._hints)
+
+    def aggregate(self, keys: Iterable[Any], results: Iterable[Any], plan: Any) -> Any:
+        return self._aggregate(self.seq(keys), self.seq(results), plan, self.none)
+
+    def union(self, plans: Iterable[Any]) -> Any:
+        return self._union(self.seq(plans), False, False)
+
+    def expand(self, rows: Iterable[Iterable[Any]], output: Iterable[Any], plan: Any) -> Any:
+        return self._logical.Expand(self.seq([self.seq(r) for r in rows]), self.seq(output), plan)
+
+    def generate(self, generator: Any, unused: list[int], output: Iterable[Any], plan: Any) -> Any:
+        return self._logical.Generate(generator, self.seq(unused), False, self.none, self.seq(output), plan)
+
+    def replicate(self, count: Any, columns: Iterable[Any]) -> Any:
+        return self._expressions.ReplicateRows(self.seq([count, *columns]))
+
+    def sort(self, keys: Iterable[Any], plan: Any, *, everywhere: bool) -> Any:
+        return self._logical.Sort(self.seq(keys), everywhere, plan, self.none)
+
+    def sort_key(self, expression: Any, descending: bool = False, nulls_first: bool = True) -> Any:
+        e = self._expressions
+        direction = "Descending" if descending else "Ascending"
+        nulls = "NullsFirst" if nulls_first else "NullsLast"
+        way = getattr(getattr(e, f"{direction}$"), "MODULE$")
+        return e.SortOrder(expression, way, getattr(getattr(e, f"{nulls}$"), "MODULE$"), self.nil)
+
+    def limit(self, count: int | None, skip: int, plan: Any) -> Any:
+        if skip:
+            plan = self._logical.Offset(self.sql(str(skip)), plan)
+        if count is not None:
+            plan = self._logical.GlobalLimit(self.sql(str(count)), self._logical.LocalLimit(self.sql(str(count)), plan))
+        return plan
+
+    def repartition(self, keys: Iterable[Any], plan: Any) -> Any:
+        """One partition for each key value; without keys, one for all."""
+        exprs = list(keys)
+        count = self.none if exprs else self.some(1)
+        return self._logical.RepartitionByExpression(self.seq(exprs), plan, count, self.none)
+
+    def measure(self, name: str, plan: Any) -> Any:
+        """Count the rows that pass, to be read from the executed query under ``name``."""
+        counted = self.alias(self.sql("count(1)"), self.attr(WEIGHT))
+        return self._logical.CollectMetrics(name, self.seq([counted]), plan, 0)
+
+    def frame(self, plan: Any) -> DataFrame:
+        """A DataFrame of a plan whose parts are all resolved."""
+        plan.setAnalyzed()
+        return DataFrame(self._dataset.ofRows(self.spark._jsparkSession, plan), self.spark)
+
+
+def items(seq: Any) -> list[Any]:
+    """The elements of a Scala Seq."""
+    return [seq.apply(i) for i in range(seq.size())]
+
+
+def name_of(attr: Attr) -> str:
+    """The unique column name of an attribute, fit for SQL text and for files. It follows from the id alone."""
+    return "c" + re.sub(r"[^A-Za-z0-9]", "_", attr.id)

@@ -1,0 +1,75 @@
+"""The door to Spark for the layers above: one object with what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headrace.errors import QueryError
+from headrace.ir.plan import Plan
+from headrace.ir.time import Reached
+from headrace.spark.batch import batch_answer
+from headrace.spark.catalyst import Catalyst
+from headrace.spark.delta_log import Table
+from headrace.spark.execute import Measures, Run
+from headrace.spark.query import Query, stand_in
+from headrace.spark.schema import storable
+from headrace.spark.session import start_session
+from headrace.spark.sources.folder import FolderSource
+from headrace.spark.state import State
+
+
+class Engine:
+    """Spark for one view, or for the warehouse itself. Attributes are bound for one view's query."""
+
+    def __init__(self, spark: SparkSession | None) -> None:
+        self.spark = spark if spark is not None else start_session()
+        self.catalyst = Catalyst(self.spark)
+
+    def fork(self) -> Engine:
+        return Engine(self.spark)
+
+    def stand_in(self, name: str, schema: StructType) -> DataFrame:
+        return stand_in(self.spark, name, schema)
+
+    def query(self, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Query:
+        self.catalyst = Catalyst(self.spark)
+        return Query(self.catalyst, name, query, schemas)
+
+    def check_storable(self, view: str, schema: StructType) -> None:
+        names = [f.name.lower() for f in schema]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise QueryError(
+                "COLUMN_TWICE", f'view "{view}" has two columns named {twice[0]}', hint="give one of them another name"
+            )
+        for f in schema:
+            if not storable(f.dataType):
+                raise QueryError(
+                    "TYPE_NOT_STORABLE",
+                    f'view "{view}": column {f.name} has the type {f.dataType.simpleString()}, which a Delta table cannot hold',
+                    hint="cast it to another type",
+                )
+
+    def run(
+        self,
+        plan: Plan,
+        sources: Mapping[str, FolderSource],
+        states: Mapping[str, State],
+        result: Table,
+        since: Reached,
+        until: Reached,
+    ) -> Run:
+        run = Run(self.catalyst, sources, states, result, since, until)
+        run.run(plan)
+        return run
+
+    def batch_answer(
+        self, query: str | DataFrame, sources: Mapping[str, FolderSource], at: Reached
+    ) -> DataFrame:
+        return batch_answer(self.spark, query, sources, at)
+
+
+__all__ = ["Engine", "Measures", "Query", "Run", "State", "Table"]

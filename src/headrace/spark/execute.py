@@ -1,0 +1,219 @@
+"""Running a plan: its steps in order, each one job or two, and what they measured."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from headrace.errors import InternalError
+from headrace.ir.plan import Keep, Pin, Plan, Publish
+from headrace.ir.rel import Load, Measured, Ref, Rel, Source
+from headrace.ir.time import NEW, OLD, Reached, Version
+from headrace.ir.walk import nodes
+from headrace.spark.catalyst import Catalyst
+from headrace.spark.delta_log import Table
+from headrace.spark.frames import Frame
+from headrace.spark.sources.folder import FolderSource
+from headrace.spark.state import State, bound_frame
+from headrace.spark.to_spark import Compiler
+
+# Below this many rows a result goes through the driver: one small file, written without a Spark job.
+SMALL = 50_000
+
+
+@dataclass
+class Measures:
+    """What a run measured: rows by Tvr, seconds by step, and the steps that each Tvr was part of."""
+
+    rows: dict[int, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    step_of: dict[int, str] = field(default_factory=dict)
+    published: int = 0
+    rows_read: int = 0
+    how: str = ""
+
+
+class Run:
+    """One run of a view between two versions."""
+
+    def __init__(
+        self,
+        catalyst: Catalyst,
+        sources: Mapping[str, FolderSource],
+        states: Mapping[str, State],
+        result: Table,
+        since: Reached,
+        until: Reached,
+    ) -> None:
+        self.catalyst = catalyst
+        self.sources = sources
+        self.states = states
+        self.result = result
+        self.since = since
+        self.until = until
+        self.measures = Measures()
+        self.result_files: list[Path] = []
+        self.overwrite = False
+        self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
+        self._frames: dict[str, Frame] = {}
+        self._held: list[Any] = []
+        rows = sum(s.rows(0, until.at(n)) for n, s in sources.items())
+        self._tiny = rows <= SMALL
+        catalyst.restart()
+        self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step)
+
+    def run(self, plan: Plan) -> None:
+        try:
+            for step in plan.steps:
+                started = time.perf_counter()
+                match step:
+                    case Pin(name=name, rel=rel):
+                        self._frames[name] = self._pin(self._compiler.compile(rel))
+                    case Keep():
+                        name = step.name
+                        self._keep(step)
+                    case Publish(rel=rel, replace=replaces):
+                        name = "publish"
+                        self._replace(rel) if replaces else self._change(rel)
+                self.measures.seconds[name] = time.perf_counter() - started
+                for node in nodes(step.rel):
+                    if isinstance(node, Measured):
+                        self.measures.step_of[node.tvr] = name
+        finally:
+            for held in self._held:
+                held.unpersist(False)
+
+    # --- steps
+
+    def _keep(self, step: Keep) -> None:
+        state = self.states[step.state]
+        frame = self._compiler.compile(step.rel)
+        distinct = state.unique and frame.weight is None
+        frame = (frame.with_weight() if distinct else frame.consolidate().with_weight()).select(state.attrs)
+        files, _ = self._write(state.table, frame, state.table.schema)
+        if files or step.base:
+            state.table.commit(files, overwrite=step.base)
+        if not step.base:
+            self._frames[step.name] = self._segment(state, files)
+
+    def _segment(self, state: State, files: list[Path]) -> Frame:
+        """The Delta just kept, to be read by later steps."""
+        spark = self.catalyst.spark
+        schema = state.table.schema
+        read = spark.read.schema(schema).parquet(*map(str, files)) if files else spark.createDataFrame([], schema)
+        plan = read._jdf.queryExecution().analyzed()
+        return bound_frame(self.catalyst, plan, state.attrs, state.unique, consolidated=True)
+
+    def _replace(self, rel: Rel) -> None:
+        frame = self._compiler.compile(rel).rows()
+        self.result_files, self.measures.published = self._write_result(frame)
+        self.overwrite, self.measures.how = True, "replaced"
+
+    def _change(self, rel: Rel) -> None:
+        """Publish a Delta: appended when it only adds rows, else the result is written anew."""
+        delta = self._pin(self._compiler.compile(rel).consolidate())
+        added, removed = self._signs(delta)
+        self.measures.published = added + removed
+        if not added and not removed:
+            self.measures.how = "nothing changed"
+        elif not removed:
+            self.result_files, _ = self._write_result(delta.rows())
+            self.measures.how = "appended"
+        else:
+            attrs = delta.attrs
+            old = self.result.read(self.catalyst.spark)._jdf.queryExecution().analyzed()
+            before = bound_frame(self.catalyst, old, attrs, True, consolidated=False, weighted=False).with_weight()
+            plan = self.catalyst.union([before.plan, delta.plan])
+            merged = Frame(self.catalyst, plan, attrs, before.weight, unit=False)
+            self.result_files, _ = self._write_result(merged.rows())
+            self.overwrite, self.measures.how = True, "rewritten"
+
+    def _signs(self, delta: Frame) -> tuple[int, int]:
+        """How many rows a consolidated Delta adds and takes away."""
+        c = self.catalyst
+        signs = [c.named(c.weight(), f"sum(greatest({sign}{delta.w}, 0L))") for sign in ("", "-")]
+        row = c.frame(c.aggregate([], signs, delta.plan)).collect()[0]
+        return int(row[0] or 0), int(row[1] or 0)
+
+    # --- leaves
+
+    def _snapshot(self, source: Source, at: Version) -> Frame:
+        version = self.until if at == NEW else self.since
+        self.measures.rows_read += self.sources[source.name].rows(0, version.at(source.name))
+        return self._bound(source, self.sources[source.name].read(0, version.at(source.name)))
+
+    def _delta(self, source: Source) -> Frame:
+        name = source.name
+        self.measures.rows_read += self.sources[name].rows(self.since.at(name), self.until.at(name))
+        return self._bound(source, self.sources[name].read(self.since.at(name), self.until.at(name)))
+
+    def _bound(self, source: Source, frame: DataFrame) -> Frame:
+        plan = frame._jdf.queryExecution().analyzed()
+        weighted = self.sources[source.name].can_shrink
+        return bound_frame(self.catalyst, plan, source.attrs, True, consolidated=False, weighted=weighted)
+
+    def _load(self, load: Load) -> Frame:
+        state = self.states[load.state]
+        return state.read(self.catalyst, self._before[load.state] if load.at == OLD else None)
+
+    def _step(self, ref: Ref) -> Frame:
+        if ref.step not in self._frames:
+            raise InternalError("BAD_PLAN", f"step {ref.step} is used before it is computed")
+        return self._frames[ref.step]
+
+    # --- doing
+
+    def _pin(self, frame: Frame) -> Frame:
+        """Compute a frame once and hold its rows in the executors."""
+        if frame.plan.getClass().getSimpleName() == "LogicalRDD":
+            return frame
+        ordered = self.catalyst.project(frame.columns, frame.plan)
+        computed = self.catalyst.frame(ordered)
+        held = computed.localCheckpoint()
+        self._observe(computed)
+        plan = held._jdf.queryExecution().analyzed()
+        self._held.append(plan.rdd())
+        return frame.over(plan)
+
+    def _write(self, table: Table, frame: Frame, schema: StructType) -> tuple[list[Path], int]:
+        """A frame's rows as files of a table: through the driver when few, else by Spark."""
+        columns = [c.withName(f.name) for c, f in zip(frame.columns, schema, strict=True)]
+        computed = self.catalyst.frame(self.catalyst.project(columns, frame.plan))
+        if self._tiny:
+            rows = self._collect(computed)
+            return table.write_arrow(rows), rows.num_rows
+        held = computed.localCheckpoint()
+        self._observe(computed)
+        rdd = held._jdf.queryExecution().analyzed().rdd()
+        try:
+            count = held.count()
+            if count <= SMALL:
+                return table.write_arrow(self._collect(held)), count
+            return table.write_spark(held), count
+        finally:
+            rdd.unpersist(False)
+
+    def _write_result(self, frame: Frame) -> tuple[list[Path], int]:
+        return self._write(self.result, frame, self.result.schema)
+
+    def _collect(self, frame: DataFrame) -> pa.Table:
+        rows = frame.toArrow()
+        self._observe(frame)
+        return rows
+
+    def _observe(self, frame: DataFrame) -> None:
+        """Read the counts that passed while a frame was computed."""
+        metrics = frame._jdf.queryExecution().observedMetrics()
+        if metrics.isEmpty():
+            return
+        for name, rows in re.findall(r"tvr(\d+) -> \[(\d+)\]", metrics.toString()):
+            self.measures.rows[int(name)] = int(rows)
+

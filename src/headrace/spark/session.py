@@ -1,0 +1,58 @@
+"""Spark sessions: one of our own when none is given, and one beside it in which plans are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+# Tricks of the optimiser that belong to one execution, and texts that must not be cut short.
+_READING = {
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.windowGroupLimitThreshold": "-1",
+    "spark.sql.debug.maxToStringFields": "1000000",
+    "spark.sql.maxMetadataStringLength": "1000000",
+}
+
+
+def start_session() -> SparkSession:
+    """A local session with settings fit for small deltas."""
+    return (
+        SparkSession.builder.appName("headrace")
+        .master("local[*]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "4g")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .getOrCreate()
+    )
+
+
+def reading_session(spark: SparkSession) -> SparkSession:
+    """A copy of a session, with its functions and settings, in which queries are read and none is run."""
+    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for key, value in _READING.items():
+        clone.conf.set(key, value)
+    return clone
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Make a session the one whose settings Spark's own code looks at."""
+    jvm = session._jvm
+    assert jvm is not None
+    registry = jvm.org.apache.spark.sql.classic.SparkSession
+    before = registry.getActiveSession()
+    registry.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            registry.setActiveSession(before.get())
+        else:
+            registry.clearActiveSession()

@@ -1,0 +1,1 @@
+"""Where rows come from. A source gives snapshots at positions, deltas between them, and facts about both."""

@@ -1,0 +1,288 @@
+"""A folder of Parquet files: a new file is new rows, or new changes.
+
+The position is the number of files read, in the order in which they were found; a manifest under the
+warehouse holds that order. A file that was read must stay as it was: old versions are read from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from headrace.errors import ConfigError, SourceError
+from headrace.spark.schema import from_arrow, nullable
+
+CHANGE_TYPE = "_change_type"
+_IN = ("insert", "update_postimage")
+_OUT = ("delete", "update_preimage")
+_FEED = (CHANGE_TYPE, "_commit_version", "_commit_timestamp")
+WEIGHT_COLUMN = "_headrace_weight"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Parquet files in a folder. With ``changes`` every row says in ``_change_type`` what happened to it:
+    insert, delete, update_preimage or update_postimage. ``verify`` checks that deleted rows are there.
+    ``schema`` (a DDL string) is needed only while the folder has no file."""
+
+    path: str | os.PathLike[str]
+    changes: bool = False
+    schema: str | None = None
+    verify: bool = True
+
+    def open(self, name: str, manifest: Path, spark: SparkSession) -> FolderSource:
+        return FolderSource(name, self, manifest, spark)
+
+
+@dataclass
+class _File:
+    path: str
+    size: int
+    modified: int
+    rows: int
+    leaving: int
+
+
+@dataclass
+class _Manifest:
+    files: list[_File] = field(default_factory=list)
+    verified: int = 0
+
+
+class FolderSource:
+    def __init__(self, name: str, folder: Folder, manifest: Path, spark: SparkSession) -> None:
+        self.name = name
+        self.folder = folder
+        self.path = Path(folder.path)
+        self.can_shrink = folder.changes
+        self._spark = spark
+        self._at = manifest
+        if not self.path.is_dir():
+            raise SourceError(
+                "FOLDER_MISSING",
+                f'source "{name}": there is no folder {self.path}',
+                hint="create it, or correct the path given to Folder(…)",
+            )
+        self._manifest = self._load()
+        self.schema = self._schema()
+
+    # --- positions
+
+    @property
+    def position(self) -> int:
+        return len(self._manifest.files)
+
+    def discover(self) -> int:
+        """Look for new files; returns the position reached. Nothing is recorded unless all is well."""
+        if not self.path.is_dir():
+            raise SourceError(
+                "FOLDER_MISSING",
+                f'source "{self.name}": the folder {self.path} is gone',
+                hint="bring it back; the view still reads as before",
+            )
+        known = {f.path: f for f in self._manifest.files}
+        found = {str(p.relative_to(self.path)): p for p in self._visible()}
+        for path, file in known.items():
+            self._same(file, found.get(path))
+        new = [self._inspect(found[p], p) for p in sorted(set(found) - set(known))]
+        if new:
+            self._manifest.files += new
+            self._save()
+        return self.position
+
+    def rows(self, since: int, until: int) -> int:
+        return sum(f.rows for f in self._manifest.files[since:until])
+
+    def leaving(self, since: int, until: int) -> int:
+        """How many rows of a delta are deletes or old images."""
+        return sum(f.leaving for f in self._manifest.files[since:until])
+
+    # --- rows
+
+    def read(self, since: int, until: int) -> DataFrame:
+        """The rows of the files after ``since`` up to ``until``; with changes, weights in a last column."""
+        files = [str(self.path / f.path) for f in self._manifest.files[since:until]]
+        full = self.schema
+        if self.folder.changes:
+            full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
+        frame = self._spark.read.schema(full).parquet(*files) if files else self._spark.createDataFrame([], full)
+        if not self.folder.changes:
+            return frame
+        weight = F.when(F.col(CHANGE_TYPE).isin(*_OUT), F.lit(-1).cast("bigint")).otherwise(F.lit(1).cast("bigint"))
+        return frame.select(*(F.col(f"`{c}`") for c in self.schema.names), weight.alias(WEIGHT_COLUMN))
+
+    def table(self, until: int) -> DataFrame:
+        """The net rows at a position, as a plain table."""
+        frame = self.read(0, until)
+        if not self.folder.changes:
+            return frame
+        names = [f"`{c}`" for c in self.schema.names]
+        summed = frame.groupBy(*names).agg(F.sum(WEIGHT_COLUMN).alias(WEIGHT_COLUMN)).where(f"{WEIGHT_COLUMN} > 0")
+        copies = F.explode(F.sequence(F.lit(1).cast("bigint"), F.col(WEIGHT_COLUMN)))
+        return summed.withColumn(WEIGHT_COLUMN, copies).drop(WEIGHT_COLUMN)
+
+    def verify(self, until: int) -> None:
+        """Check that every row that leaves was there. Done once for each position."""
+        since = self._manifest.verified
+        if not self.folder.changes or not self.folder.verify or until <= since:
+            return
+        if self.leaving(since, until):
+            self._check_leaving(since, until)
+        self._manifest.verified = until
+        self._save()
+
+    def _check_leaving(self, since: int, until: int) -> None:
+        names = [f"`{c}`" for c in self.schema.names]
+        total = F.sum(WEIGHT_COLUMN).alias(WEIGHT_COLUMN)
+        short = self.read(since, until).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0")
+        if any("map" in f.dataType.simpleString() for f in self.schema):
+            before = self.read(0, since)
+        else:
+            right = short.select(*(F.col(n).alias(f"r{i}") for i, n in enumerate(names)))
+            same = [F.col(n).eqNullSafe(F.col(f"r{i}")) for i, n in enumerate(names)]
+            before = self.read(0, since).join(right, same, "left_semi")
+        bad = before.unionAll(short).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0").limit(3).collect()
+        if bad:
+            row = ", ".join(f"{k}={v!r}" for k, v in bad[0].asDict().items() if k != WEIGHT_COLUMN)
+            raise SourceError(
+                "DELETE_OF_MISSING_ROW",
+                f'source "{self.name}": a row is deleted that is not there: {row}',
+                at=", ".join(f.path for f in self._manifest.files[since:until]),
+                hint="correct or remove the file; the view still reads as before",
+            )
+
+    def forget(self, position: int) -> None:
+        """Drop what was discovered after a position, so that a refused file can be corrected."""
+        if position < self.position:
+            del self._manifest.files[position:]
+            self._manifest.verified = min(self._manifest.verified, position)
+            self._save()
+
+    # --- files
+
+    def _visible(self) -> list[Path]:
+        return [
+            p
+            for p in self.path.rglob("*.parquet")
+            if p.is_file() and not any(part.startswith(("_", ".")) for part in p.relative_to(self.path).parts)
+        ]
+
+    def _same(self, file: _File, now: Path | None) -> None:
+        if now is None:
+            raise SourceError(
+                "FILE_VANISHED",
+                f'source "{self.name}": {file.path} was read before and is gone',
+                hint="bring it back; old versions of the source are read from its files",
+            )
+        stat = now.stat()
+        if (stat.st_size, stat.st_mtime_ns) != (file.size, file.modified):
+            raise SourceError(
+                "FILE_CHANGED",
+                f'source "{self.name}": {file.path} was read before and has changed since',
+                hint="put changes into a new file; files that were read must stay as they are",
+            )
+
+    def _inspect(self, path: Path, relative: str) -> _File:
+        stat = path.stat()
+        try:
+            schema = pq.read_schema(path)
+            rows = pq.read_metadata(path).num_rows
+            leaving = self._leaving_in(path, schema)
+        except (pa.ArrowInvalid, OSError) as problem:
+            raise SourceError(
+                "FILE_CORRUPT",
+                f'source "{self.name}": {relative} is not a readable Parquet file ({problem})',
+                hint="write it again or remove it; the view still reads as before",
+            ) from problem
+        self._check_schema(relative, schema)
+        return _File(relative, stat.st_size, stat.st_mtime_ns, rows, leaving)
+
+    def _leaving_in(self, path: Path, schema: pa.Schema) -> int:
+        if not self.folder.changes or CHANGE_TYPE not in schema.names:
+            return 0
+        kinds = pq.read_table(path, columns=[CHANGE_TYPE])[CHANGE_TYPE].cast(pa.string())
+        counts = {c["values"]: c["counts"] for c in pc.value_counts(kinds).to_pylist()}
+        odd = [k for k in counts if k not in (*_IN, *_OUT)]
+        if odd:
+            raise SourceError(
+                "CHANGE_TYPE_UNKNOWN",
+                f'source "{self.name}": {path.name} has the change type {odd[0]!r}',
+                hint=f"use one of {', '.join((*_IN, *_OUT))}",
+            )
+        return sum(counts.get(k, 0) for k in _OUT)
+
+    def _check_schema(self, relative: str, schema: pa.Schema) -> None:
+        found = from_arrow(schema)
+        if self.folder.changes and CHANGE_TYPE not in found:
+            raise SourceError(
+                "CHANGE_TYPE_MISSING",
+                f'source "{self.name}": {relative} has no column {CHANGE_TYPE}',
+                hint="add it, or declare the source without changes=True",
+            )
+        expected = {f.name: nullable(f.dataType) for f in self.schema}
+        ignored = _FEED if self.folder.changes else ()
+        found = {k: v for k, v in found.items() if k not in ignored}
+        wrong = [
+            f"{k} is {_name(found.get(k))}, not {_name(expected.get(k))}"
+            for k in {**expected, **found}
+            if found.get(k) != expected.get(k)
+        ]
+        if wrong:
+            raise SourceError(
+                "FILE_SCHEMA",
+                f'source "{self.name}": {relative} has another schema: {"; ".join(wrong)}',
+                hint="write the file with the columns and types of the source, or remove it",
+            )
+
+    def _schema(self) -> StructType:
+        if self.folder.schema is not None:
+            return StructType.fromDDL(self.folder.schema)
+        first = self._manifest.files[0].path if self._manifest.files else None
+        files = [self.path / first] if first else sorted(self._visible())
+        if not files:
+            raise ConfigError(
+                "SCHEMA_UNKNOWN",
+                f'source "{self.name}": {self.path} has no Parquet file yet, so its columns are not known',
+                hint='give them: Folder(path, schema="id bigint, name string")',
+            )
+        try:
+            types = self._spark.read.parquet(str(files[0])).schema
+        except Exception as problem:
+            raise SourceError(
+                "FILE_CORRUPT",
+                f'source "{self.name}": {files[0].name} is not a readable Parquet file',
+                hint="write it again or remove it",
+            ) from problem
+        kept = [f for f in types if not (self.folder.changes and f.name in _FEED)]
+        return StructType([StructField(f.name, f.dataType, True) for f in kept])
+
+    # --- the manifest
+
+    def _load(self) -> _Manifest:
+        if not self._at.exists():
+            return _Manifest()
+        data: dict[str, Any] = json.loads(self._at.read_text())
+        return _Manifest([_File(**f) for f in data["files"]], data["verified"])
+
+    def _save(self) -> None:
+        self._at.parent.mkdir(parents=True, exist_ok=True)
+        scratch = self._at.with_suffix(".new")
+        scratch.write_text(json.dumps(asdict(self._manifest)))
+        scratch.replace(self._at)
+
+
+_STRING = StructType.fromDDL("s string")["s"].dataType
+
+
+def _name(kind: object) -> str:
+    return "absent" if kind is None else kind.simpleString()  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,48 @@
+"""States: Tvrs kept between runs as Segments, each one commit of a Delta table.
+
+A Segment holds rows with weights; the first is the base. A state at a version is all Segments up to
+then, merged by adding weights. A refresh appends a Segment and never rewrites the base.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.types import StructField, StructType
+
+from headrace.ir.expr import Attr
+from headrace.ir.plan import Kept
+from headrace.spark.catalyst import WEIGHT, Catalyst, name_of
+from headrace.spark.delta_log import Table
+from headrace.spark.frames import Frame
+from headrace.spark.schema import spark_type
+
+
+class State:
+    """One kept Tvr of a view."""
+
+    def __init__(self, folder: Path, kept: Kept) -> None:
+        self.name = kept.name
+        self.attrs: tuple[Attr, ...] = kept.rel.attrs
+        self.unique = kept.unique
+        fields = [StructField(name_of(a), spark_type(a)) for a in (*self.attrs, WEIGHT)]
+        self.table = Table(folder / kept.name, StructType(fields))
+
+    def read(self, catalyst: Catalyst, version: int | None = None) -> Frame:
+        """The rows of the state with their weights. Of a single Segment no two rows are equal."""
+        segments = {Path(f).parent.name for f in self.table.files(version)}
+        frame = self.table.read(catalyst.spark, version)
+        plan = frame._jdf.queryExecution().analyzed()
+        return bound_frame(catalyst, plan, self.attrs, self.unique, consolidated=len(segments) <= 1)
+
+
+def bound_frame(
+    catalyst: Catalyst, plan: Any, attrs: tuple[Attr, ...], unit: bool, *, consolidated: bool, weighted: bool = True
+) -> Frame:
+    """A plan's columns, by position, under the ids of attributes; the weight is the last where there is one."""
+    weight = catalyst.weight() if weighted else None
+    output = plan.output()
+    wanted = attrs if weight is None else (*attrs, weight)
+    columns = [catalyst.alias(output.apply(i), catalyst.attr(a)) for i, a in enumerate(wanted)]
+    return Frame(catalyst, catalyst.project(columns, plan), attrs, weight, unit, consolidated)

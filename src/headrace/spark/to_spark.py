@@ -1,0 +1,403 @@
+"""From trees of relations to Spark's logical plans.
+
+Linear operators and joins carry the weight column along; the rest runs on plain rows. Operators that
+Spark has are run as the Catalyst nodes they came from, over other children. Nothing is chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from headrace.errors import InternalError
+from headrace.ir.aggregate import Call, Merging
+from headrace.ir.expr import Attr, Equal, Expr
+from headrace.ir.rel import (
+    COUNTED,
+    Accumulate,
+    Consolidate,
+    Constant,
+    Delta,
+    EvalPython,
+    Expand,
+    Filter,
+    Finish,
+    Generate,
+    Join,
+    Keys,
+    Limit,
+    Load,
+    Measured,
+    Meeting,
+    Negate,
+    Opaque,
+    PairJoin,
+    Partials,
+    Project,
+    Ref,
+    Rel,
+    Restrict,
+    Snapshot,
+    Source,
+    Union,
+    Window,
+)
+from headrace.ir.time import Version
+from headrace.spark import aggregates
+from headrace.spark.catalyst import Catalyst, items, name_of
+from headrace.spark.frames import Frame
+
+_JOINS = {
+    "left outer": "leftouter",
+    "full outer": "fullouter",
+    "left semi": "leftsemi",
+    "left anti": "leftanti",
+}
+
+
+class Compiler:
+    """Compiles relations over leaves that others provide: sources, states, and earlier steps."""
+
+    def __init__(
+        self,
+        catalyst: Catalyst,
+        snapshot: Callable[[Source, Version], Frame],
+        delta: Callable[[Source], Frame],
+        load: Callable[[Load], Frame],
+        step: Callable[[Ref], Frame],
+    ) -> None:
+        self.c = catalyst
+        self._snapshot = snapshot
+        self._delta = delta
+        self._load = load
+        self._step = step
+
+    def compile(self, rel: Rel) -> Frame:
+        match rel:
+            case Ref():
+                return self._step(rel)
+            case Snapshot(of=Source() as source, at=at):
+                return self._snapshot(source, at)
+            case Delta(of=Source() as source):
+                return self._delta(source)
+            case Load():
+                return self._load(rel)
+            case Constant(columns=columns, handle=handle):
+                return self._named(Frame(self.c, handle, columns))
+            case Project():
+                return self._project(rel)
+            case Filter(input=below, conjuncts=conjuncts):
+                frame = self.compile(below)
+                return frame.over(self.c.filter(self.c.all_of([self.expr(e) for e in conjuncts]), frame.plan))
+            case Union():
+                return self._union(rel)
+            case Negate(input=below):
+                return self.compile(below).negated()
+            case Consolidate(input=below):
+                return self.compile(below).consolidate()
+            case Measured(input=below, tvr=tvr):
+                frame = self.compile(below)
+                return frame.over(self.c.measure(f"tvr{tvr}", frame.plan))
+            case Expand():
+                return self._expand(rel)
+            case Generate() | EvalPython():
+                return self._by_row(rel)
+            case Join():
+                return self._join(rel)
+            case PairJoin():
+                return self._pair_join(rel)
+            case Keys():
+                return self._keys(rel)
+            case Restrict():
+                return self._restrict(rel)
+            case Meeting():
+                return self._meeting(rel)
+            case Partials():
+                return self._partials(rel)
+            case Accumulate():
+                return self._accumulate(rel)
+            case Finish():
+                return self._finish(rel)
+            case Window():
+                return self._window(rel)
+            case Limit():
+                return self._limit(rel)
+            case Opaque(members=members, columns=columns, handle=handle):
+                plans = [self._in_order(self.compile(m).rows(), m.attrs).plan for m in members]
+                return self._named(Frame(self.c, handle.withNewChildren(self.c.seq(plans)), columns))
+        raise InternalError("BAD_PLAN", f"Spark cannot run {type(rel).__name__}")
+
+    # --- expressions
+
+    def expr(self, e: Expr) -> Any:
+        match e.kind:
+            case "ref":
+                (i,) = e.refs
+                return self.c.attr(Attr(i, "", e.type))
+            case "null":
+                return self.c.null(e.type)
+            case "boolean" | "sql":
+                return self.c.sql(e.text)
+        return e.handle
+
+    def _equal(self, e: Equal) -> Any:
+        return self.c.equal(self.expr(e.left), self.expr(e.right), e.null_safe)
+
+    def _named(self, frame: Frame) -> Frame:
+        """The columns under their unique names, after an operator that has its own."""
+        return frame.over(self.c.project(frame.columns, frame.plan))
+
+    def _in_order(self, frame: Frame, attrs: tuple[Attr, ...]) -> Frame:
+        return frame if frame.attrs == attrs else frame.select(attrs)
+
+    # --- linear operators
+
+    def _project(self, p: Project) -> Frame:
+        frame = self.compile(p.input)
+        columns = []
+        for c in p.columns:
+            same = c.expr.kind == "ref" and c.expr.refs == {c.attr.id}
+            columns.append(self.c.attr(c.attr) if same else self.c.named(c.attr, self.expr(c.expr)))
+        plan = self.c.project([*columns, *self._weight(frame)], frame.plan)
+        return replace(frame, plan=plan, attrs=p.attrs, consolidated=False)
+
+    def _weight(self, frame: Frame) -> list[Any]:
+        return [] if frame.weight is None else [self.c.attr(frame.weight)]
+
+    def _union(self, u: Union) -> Frame:
+        frames = [
+            self.compile(branch).select(order) for branch, order in zip(u.branches, u.orders, strict=True)
+        ]
+        frames[0] = self._renamed(frames[0], u.columns)
+        if len(frames) == 1:
+            return frames[0]
+        if any(f.weight is not None for f in frames):
+            frames = [f.with_weight() for f in frames]
+        plan = self.c.union([f.plan for f in frames])
+        return Frame(self.c, plan, u.columns, frames[0].weight, all(f.unit for f in frames))
+
+    def _renamed(self, frame: Frame, attrs: tuple[Attr, ...]) -> Frame:
+        """The columns, by position, under other ids; by way of a third where an id would change its meaning."""
+        if frame.attrs == attrs:
+            return frame
+        if set(attrs) & set(frame.attrs):
+            frame = self._relabelled(frame, tuple(self.c.twin(a, "via") for a in frame.attrs))
+        return self._relabelled(frame, attrs)
+
+    def _relabelled(self, frame: Frame, attrs: tuple[Attr, ...]) -> Frame:
+        columns = [self.c.named(new, self.c.attr(old)) for new, old in zip(attrs, frame.attrs, strict=True)]
+        plan = self.c.project([*columns, *self._weight(frame)], frame.plan)
+        return replace(frame, plan=plan, attrs=attrs)
+
+    def _expand(self, e: Expand) -> Frame:
+        frame = self.compile(e.input)
+        weight = self._weight(frame)
+        rows = [[*(self.expr(x) for x in row), *weight] for row in e.rows]
+        made = tuple(self.c.twin(a, "expanded") for a in e.columns)
+        plan = self.c.expand(rows, [*(self.c.attr(a) for a in made), *weight], frame.plan)
+        return self._relabelled(replace(frame, plan=plan, attrs=made, consolidated=False), e.columns)
+
+    def _by_row(self, node: Generate | EvalPython) -> Frame:
+        """An operator of Catalyst's that treats rows one by one: the weight rides along behind its columns."""
+        frame = self._in_order(self.compile(node.input), node.input.attrs)
+        plan = node.handle.withNewChildren(self.c.seq([frame.plan]))
+        return self._named(replace(frame, plan=plan, attrs=node.columns, consolidated=False))
+
+    # --- joins
+
+    def _join(self, j: Join) -> Frame:
+        frames = [self.compile(m) for m in j.members]
+        waiting: list[tuple[frozenset[str], Any]] = [(e.refs, self._equal(e)) for e in j.equals]
+        waiting += [(e.refs, self.expr(e)) for e in j.residual]
+        weights = []
+        plan: Any = None
+        have: set[str] = set()
+        for frame in frames:
+            if frame.weight is not None:
+                frame = frame.weighed(frame.w)
+                weights.append(frame.w)
+            have |= {a.id for a in frame.attrs}
+            ready = [p for refs, p in waiting if refs <= have]
+            waiting = [(refs, p) for refs, p in waiting if not refs <= have]
+            condition = self.c.all_of(ready)
+            if plan is not None:
+                plan = self.c.join(plan, frame.plan, "inner", condition)
+            else:
+                plan = frame.plan if condition is None else self.c.filter(condition, frame.plan)
+        joined = Frame(self.c, plan, j.attrs, unit=all(f.unit for f in frames))
+        return joined.weighed(" * ".join(weights)) if weights else joined.select(j.attrs)
+
+    def _pair_join(self, j: PairJoin) -> Frame:
+        left, right = self.compile(j.left), self.compile(j.right).rows()
+        if j.kind == "full outer":
+            left = left.rows()
+        condition = self.expr(j.condition) if j.condition is not None else None
+        plans = self.c.jvm.org.apache.spark.sql.catalyst.plans
+        if j.exists is not None:
+            kind: Any = plans.ExistenceJoin(self.c.attr(j.exists).withName("exists"))
+        elif j.kind == "left single":
+            kind = getattr(getattr(plans, "LeftSingle$"), "MODULE$")
+        else:
+            kind = _JOINS[j.kind]
+        plan = self.c.join(left.plan, right.plan, kind, condition)
+        return self._named(replace(left, plan=plan, attrs=j.attrs, consolidated=False))
+
+    def _keys(self, k: Keys) -> Frame:
+        """Distinct keys, in columns that belong to nobody else."""
+        made = tuple(self._key(a, i) for i, a in enumerate(k.on[0]))
+        frames = [self.compile(member) for member in k.members]
+        plans = []
+        for frame, on in zip(frames, k.on, strict=True):
+            columns = [self.c.named(key, self.c.attr(a)) for key, a in zip(made, on, strict=True)]
+            plans.append(self.c.project(columns, frame.plan))
+        plan = plans[0] if len(plans) == 1 else self.c.union(plans)
+        names = [self.c.attr(a) for a in made]
+        return Frame(self.c, self.c.aggregate(names, names, plan), made)
+
+    def _key(self, like: Attr, place: int) -> Attr:
+        return self.c.twin(like, f"key{place}")
+
+    def _restrict(self, r: Restrict) -> Frame:
+        frame, keys = self.compile(r.input), self.compile(r.keys)
+        pairs = zip(r.on, keys.attrs, strict=True)
+        on = [self.c.equal(self.c.attr(a), self.c.attr(k), null_safe=True) for a, k in pairs]
+        return frame.over(self.c.join(frame.plan, keys.plan, "leftsemi", self.c.all_of(on)))
+
+    def _meeting(self, m: Meeting) -> Frame:
+        frame, other = self.compile(m.input), self.compile(m.other)
+        columns = self.c.project([self.c.attr(a) for a in other.attrs], other.plan)
+        condition = self.expr(m.condition) if m.condition is not None else None
+        return frame.over(self.c.join(frame.plan, columns, "leftsemi", condition))
+
+    # --- aggregates
+
+    def _partials(self, p: Partials) -> Frame:
+        frame = self.compile(p.input)
+        if any(call.merging is not Merging.ALWAYS for call in p.calls):
+            frame = frame.rows()
+        elif any(b.attr.type.startswith("decimal") for b in p.buffers):
+            frame = frame.units()
+        weight = None if frame.weight is None else frame.w
+        arguments = [e for call in p.calls for e in self._arguments(call)]
+        plan = self.c.project([*frame.columns, *arguments], frame.plan) if arguments else frame.plan
+        results = [self.c.attr(k) for k in p.keys]
+        results.append(self.c.named(COUNTED, f"coalesce(sum({weight or '1L'}), 0L)"))
+        for call in p.calls:
+            results += self._buffers(call, weight)
+        plan = self.c.aggregate([self.c.attr(k) for k in p.keys], results, plan)
+        return Frame(self.c, plan, p.attrs, consolidated=True)
+
+    def _arguments(self, call: Call) -> list[Any]:
+        """A call's arguments as columns, NULL where its FILTER fails."""
+        if call.merging is Merging.NEVER:
+            return []
+        found = []
+        for attr, e in zip(aggregates.argument_attrs(call), call.args, strict=True):
+            value = self.expr(e)
+            if call.filter is not None:
+                check = self.c.jvm.org.apache.spark.sql.catalyst.expressions.If
+                value = check(self.expr(call.filter), value, self.c.null(e.type))
+            found.append(self.c.named(attr, value))
+        return found
+
+    def _buffers(self, call: Call, weight: str | None) -> list[Any]:
+        attrs = [b.attr for b in call.buffers]
+        if call.merging is Merging.NEVER:
+            return [self.c.named(attrs[0], self._whole(call))]
+        names = [name_of(a) for a in aggregates.argument_attrs(call)]
+        return [
+            self.c.named(a, text) for a, text in zip(attrs, aggregates.computed(call, names, weight), strict=True)
+        ]
+
+    def _whole(self, call: Call) -> Any:
+        """The call as Spark has it; one that Headrace wrote itself is SQL over unique names."""
+        if call.handle is not None:
+            return call.handle
+        names = ", ".join(name_of(Attr(i, "", "")) for e in call.args for i in e.refs)
+        return self.c.sql(f"{call.function}({names})")
+
+    def _accumulate(self, a: Accumulate) -> Frame:
+        """Old and new rows of each touched group: one pass over the old state's rows and the change."""
+        c = self.c
+        old, change = self.compile(a.state).rows(), self.compile(a.change)
+        keys = [c.attr(k) for k in a.keys]
+        values = [COUNTED, *(b.attr for call in a.calls for b in call.buffers)]
+        side = Attr("side", "side", "int")
+        both = [
+            c.project([*keys, *(c.attr(v) for v in values), c.named(side, str(number))], frame.plan)
+            for number, frame in enumerate((old, change))
+        ]
+        before, after, sums, out = ({v: c.twin(v, t) for v in values} for t in ("old", "new", "sum", "out"))
+        picked = [
+            c.named(attrs[v], f"first(if({name_of(side)} = {number}, {name_of(v)}, null), true)")
+            for v in values
+            for number, attrs in enumerate((before, after))
+        ]
+        plan = c.aggregate(keys, [*keys, *picked], c.union(both))
+        merged = [self._group_size(before[COUNTED], after[COUNTED])]
+        for call in a.calls:
+            names = [[name_of(attrs[b.attr]) for b in call.buffers] for attrs in (before, after)]
+            merged += aggregates.merged(call, *names)
+        news = [c.named(sums[v], m) for v, m in zip(values, merged, strict=True)]
+        olds = [c.attr(before[v]) for v in values]
+        plan = c.project([*keys, *olds, *news], plan)
+        weight, shown = c.weight(), Attr("shown", "shown", "boolean")
+        had = f"isnotnull({name_of(before[COUNTED])})"
+        has = f"{name_of(sums[COUNTED])} > 0" if a.keys else "true"
+        rows = [
+            [*keys, *olds, c.sql("-1L"), c.sql(had)],
+            [*keys, *(c.attr(sums[v]) for v in values), c.sql("1L"), c.sql(has)],
+        ]
+        attrs = [*(c.attr(out[v]) for v in values), c.attr(weight), c.attr(shown)]
+        made = [c.twin(k, "out") for k in a.keys]
+        plan = c.expand(rows, [*(c.attr(k) for k in made), *attrs], plan)
+        plan = c.filter(name_of(shown), plan)
+        columns = [c.named(k, c.attr(m)) for k, m in zip(a.keys, made, strict=True)]
+        columns += [c.named(v, c.attr(out[v])) for v in values]
+        plan = c.project([*columns, c.attr(weight)], plan)
+        return Frame(c, plan, (*a.keys, *values), weight)
+
+    def _group_size(self, before: Attr, after: Attr) -> str:
+        size = f"coalesce({name_of(before)}, 0L) + coalesce({name_of(after)}, 0L)"
+        return f"if({size} < 0L, raise_error('Headrace: a group has fewer than no rows'), {size})"
+
+    def _finish(self, f: Finish) -> Frame:
+        frame = self.compile(f.input)
+        bound, values = [], []
+        for call in f.calls:
+            slots, value = aggregates.finished(self.c, call)
+            bound += slots
+            values.append(self.c.named(call.attr, value))
+        plan = self.c.project([*frame.columns, *bound], frame.plan) if bound else frame.plan
+        plan = self.c.project([*(self.c.attr(k) for k in f.keys), *values, *self._weight(frame)], plan)
+        return replace(frame, plan=plan, attrs=f.attrs, consolidated=False)
+
+    # --- operators on plain rows
+
+    def _window(self, w: Window) -> Frame:
+        """Spark's window over rows sorted by all columns behind its own order, so that ties are settled."""
+        frame = self._in_order(self.compile(w.input).rows(), w.input.attrs)
+        partition = [self.c.attr(a) for a in w.partition]
+        order = items(w.handle.orderSpec())
+        keys = [*(self.c.sort_key(p) for p in partition), *order, *self._ties(frame)]
+        plan = self.c.repartition(partition, frame.plan)
+        plan = self.c.sort(keys, plan, everywhere=False)
+        plan = w.handle.withNewChildren(self.c.seq([plan]))
+        return self._named(Frame(self.c, plan, w.attrs))
+
+    def _limit(self, limit: Limit) -> Frame:
+        frame = self.compile(limit.input).rows()
+        keys = [self.c.sort_key(self.expr(k.expr), k.descending, k.nulls_first) for k in limit.order]
+        plan = self.c.sort([*keys, *self._ties(frame)], frame.plan, everywhere=True)
+        return frame.over(self.c.limit(limit.count, limit.skip, plan))
+
+    def _ties(self, frame: Frame) -> list[Any]:
+        """All columns in order, ascending, NULLs first; what cannot be ordered, by its text."""
+        keys = []
+        for a in frame.attrs:
+            orderable = not any(t in a.type for t in ("map", "variant", "interval"))
+            e = self.c.attr(a) if orderable else self.c.sql(f"cast({name_of(a)} as string)")
+            keys.append(self.c.sort_key(e))
+        return keys
+
