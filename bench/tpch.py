@@ -59,7 +59,7 @@ class Cut:
 
 def queries() -> dict[str, str]:
     """All 22 queries by name, Q01 to Q22."""
-    folder = resources.files("ibis.backends.tests").joinpath("tpc", "queries", "duckdb", "h")
+    folder = resources.files("ibis.backends.tests") / "tpc" / "queries" / "duckdb" / "h"
     texts = {f"Q{file.name[:-4]}": file.read_text().strip().rstrip(";") for file in folder.iterdir()}
     return dict(sorted(texts.items()))
 
@@ -121,7 +121,9 @@ def _generate(folder: Path, scale: float) -> None:
 
 
 def _split(raw: Path, target: Path, pattern: Pattern, delta: float, deltas: int) -> None:
-    shares = 1 - delta * np.arange(deltas, 0, -1)  # where each delta begins, as a fraction of the whole
+    shares = 1 - delta * np.arange(
+        deltas, 0, -1, dtype=np.float64
+    )  # where each delta begins, as a fraction of the whole
     newest = _order_keys_at(raw, shares) if pattern == "natural" else None
     for table in KEYS:
         parts: dict[int, list[pa.Table]] = {number: [] for number in range(deltas + 1)}

@@ -220,14 +220,15 @@ def _operators(plan: Plan, measures: Measures, rows_in: dict[str, int]) -> tuple
             if other.depth <= line.depth:
                 break
             if other.depth == line.depth + 1:
-                below.append(_rows_of(other.tvr, other.operator, measures, rows_in))
+                below.append(_rows_of(other.tvr, other.text, measures, rows_in))
         known = [b for b in below if b is not None]
         entries.append(
             OperatorReport(
                 operator=line.operator,
+                text=line.text,
                 method=line.method,
                 rows_in=sum(known) if known else None,
-                rows_out=_rows_of(line.tvr, line.operator, measures, rows_in),
+                rows_out=_rows_of(line.tvr, line.text, measures, rows_in),
                 seconds=measures.seconds.get(step) if step else None,
                 step=step,
                 reason=line.reason,
@@ -237,9 +238,9 @@ def _operators(plan: Plan, measures: Measures, rows_in: dict[str, int]) -> tuple
     return tuple(entries)
 
 
-def _rows_of(tvr: int, operator: str, measures: Measures, rows_in: dict[str, int]) -> int | None:
-    if operator.startswith("Source "):
-        return rows_in.get(operator.removeprefix("Source "))
+def _rows_of(tvr: int, text: str, measures: Measures, rows_in: dict[str, int]) -> int | None:
+    if text.startswith("Source "):
+        return rows_in.get(text.removeprefix("Source "))
     return measures.rows.get(tvr)
 
 

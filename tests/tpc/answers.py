@@ -23,7 +23,7 @@ SETTINGS = {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}
 class Answers:
     """Answers from a session of its own, so that its table names meet nobody else's.
 
-    With a `cache`, an answer once computed is read from there the next time.
+    With a `cache`, what Spark answered is kept there for the next time.
     """
 
     def __init__(self, spark: SparkSession, cache: Path | None = None) -> None:
@@ -33,31 +33,35 @@ class Answers:
             self._own.conf.set(name, value)
         self._cache = cache
         self._tables: dict[Path, DataFrame] = {}
+        self._widths: dict[Query, int] = {}
 
     def batch(self, query: Query, tables: dict[str, Path]) -> pa.Table:
-        """The rows, with Spark's schema in the metadata under "spark"."""
+        """Ask Spark. The rows come with Spark's schema in their metadata, under "spark"."""
         for name, path in tables.items():
             self._table(path).createOrReplaceTempView(name)
-        sql = query.ordered(len(self._own.sql(query.sql).columns))
-        answer = self._own.sql(sql)
-        return answer.toArrow().replace_schema_metadata({"spark": answer.schema.json()})
+        if query not in self._widths:
+            self._widths[query] = len(self._own.sql(query.sql).columns)
+        answer = self._own.sql(query.ordered(self._widths[query]))
+        rows = answer.toArrow().replace_schema_metadata({"spark": answer.schema.json()})
+        if file := self._file(query, tables):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial = file.with_suffix(f".{os.getpid()}")
+            feather.write_feather(rows, str(partial), compression="uncompressed")
+            partial.rename(file)
+        return rows
 
     def expected(self, query: Query, tables: dict[str, Path]) -> DataFrame:
-        rows = self._cached(query, tables) if self._cache else self.batch(query, tables)
+        file = self._file(query, tables)
+        rows = feather.read_table(str(file)) if file and file.exists() else self.batch(query, tables)
         schema = StructType.fromJson(json.loads(rows.schema.metadata[b"spark"]))
         return self._spark.createDataFrame(rows.replace_schema_metadata(None), schema)
 
-    def _cached(self, query: Query, tables: dict[str, Path]) -> pa.Table:
-        assert self._cache is not None
+    def _file(self, query: Query, tables: dict[str, Path]) -> Path | None:
+        if self._cache is None:
+            return None
         told_apart_by = [query.sql, *(f"{name} {path.parent.name}" for name, path in sorted(tables.items()))]
         digest = hashlib.sha256("\n".join(told_apart_by).encode()).hexdigest()[:16]
-        file = self._cache / f"{query.benchmark}-{VERSION}-answers" / f"{query.name}-{digest}.arrow"
-        if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            partial = file.with_suffix(f".{os.getpid()}")
-            feather.write_feather(self.batch(query, tables), str(partial), compression="uncompressed")
-            partial.rename(file)
-        return feather.read_table(str(file))
+        return self._cache / f"{query.benchmark}-{VERSION}-answers" / f"{query.name}-{digest}.arrow"
 
     def _table(self, path: Path) -> DataFrame:
         if path not in self._tables:

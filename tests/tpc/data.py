@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sysconfig
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,7 +26,7 @@ import pyarrow.parquet as pq
 
 Tables = dict[str, pa.Table]
 
-VERSION = 1
+VERSION = 2
 """Part of the name of every cached folder: raise it when this file makes other rows."""
 
 FIRST_DAY = 2450815  # d_date_sk of 1998-01-01, where the sales begin
@@ -37,10 +38,8 @@ def base_tables(benchmark: str, folder: Path) -> Tables:
     """The tables of "h" or "ds", made in `folder` unless they are there already."""
     home = folder / f"{benchmark}-{VERSION}"
     if not home.exists():
-        raw, partial = folder / f"{benchmark}-raw", folder / f"{benchmark}-partial"
-        for leftover in (raw, partial):
-            shutil.rmtree(leftover, ignore_errors=True)
-        partial.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        raw, partial = (Path(tempfile.mkdtemp(prefix=f"{benchmark}-", dir=folder)) for _ in range(2))
         with duckdb.connect() as db:
             db.execute("SET threads = 2")
             db.execute(
@@ -49,10 +48,22 @@ def base_tables(benchmark: str, folder: Path) -> Tables:
             )
             make = {"h": _make_h, "ds": _make_ds}[benchmark]
             for table, sql in make(db, raw).items():
-                db.execute(f"COPY ({sql}) TO '{partial / table}.parquet' (FORMAT parquet)")
-        partial.rename(home)
+                db.execute(
+                    f"COPY (FROM ({sql}) ORDER BY ALL) TO '{partial / table}.parquet' (FORMAT parquet)"
+                )
         shutil.rmtree(raw)
+        publish(partial, home)
     return {file.stem: _nullable(pq.read_table(file)) for file in sorted(home.glob("*.parquet"))}
+
+
+def publish(partial: Path, home: Path) -> None:
+    """Give a finished folder its name, unless another process was faster."""
+    try:
+        partial.rename(home)
+    except OSError:
+        if not home.exists():
+            raise
+        shutil.rmtree(partial)
 
 
 def _nullable(table: pa.Table) -> pa.Table:
@@ -90,7 +101,7 @@ def _onto(keys: list[int], position: str) -> str:
     return f"([{literal}])[1 + CAST(floor({len(keys)} * power({position}, 2)) AS INTEGER)]"
 
 
-# --- TPC-H ---------------------------------------------------------------------------------------------------
+# --- TPC-H ----------------------------------------------------------------------------------------
 
 
 def _make_h(db: duckdb.DuckDBPyConnection, raw: Path) -> dict[str, str]:
@@ -159,7 +170,7 @@ def _make_h(db: duckdb.DuckDBPyConnection, raw: Path) -> dict[str, str]:
     }
 
 
-# --- TPC-DS --------------------------------------------------------------------------------------------------
+# --- TPC-DS ---------------------------------------------------------------------------------------
 
 # The kept rows of each dimension, by what the queries ask for.
 WANTED: dict[str, dict[str, int]] = {
@@ -278,7 +289,7 @@ REFERENCES = {
 BY_ORDER = {"store", "promotion", "web_page", "web_site", "call_center", "catalog_page"}
 BY_LINE = {"warehouse"}
 
-# Sales and returns: their order number, their item, the sales that a return belongs to.
+# Sales and returns: their order number and their item.
 FACTS = {
     "store_sales": ("ss_ticket_number", "ss_item_sk"),
     "store_returns": ("sr_ticket_number", "sr_item_sk"),
@@ -330,7 +341,7 @@ def _make_ds(db: duckdb.DuckDBPyConnection, raw: Path) -> dict[str, str]:
         db.execute(f"DROP VIEW {returns}; ALTER TABLE came_back RENAME TO {returns}")
         made[sales] = _folded(db, sales, keys)
         made[returns] = _folded(db, returns, keys)
-    # More of the months that queries compare with each other.
+    # More of the months that queries compare with each other: 2000-02 to 2000-07, 2001-01 and 2001-02.
     made["inventory"] = f"""{_folded(db, "inventory", keys)} WHERE u(concat(inv_item_sk, inv_date_sk), 0)
         < CASE WHEN inv_date_sk BETWEEN 2451576 AND 2451760 OR inv_date_sk BETWEEN 2451911 AND 2451969
           THEN 0.04 ELSE 0.005 END"""
@@ -349,20 +360,19 @@ def _folded(db: duckdb.DuckDBPyConnection, table: str, keys: dict[str, list[int]
             continue
         reference = re.search("|".join(f"{ending}$" for ending in REFERENCES), column)
         if column.endswith("date_sk"):
-            day = f"{FIRST_DAY} + {STEP} * CAST(round(({column} - {FIRST_DAY}) / {STEP}) AS INTEGER)"
-            if table in WANTED:  # dates of dimensions lie anywhere in the past century
-                day = f"{FIRST_DAY} + {STEP} * ({column} % {HOT_DAYS})"
+            step = f"CAST(round(({column} - {FIRST_DAY}) / {STEP}) AS INTEGER)"
+            if table in WANTED:  # dates of dimensions lie anywhere in a century
+                step = f"({column} % {HOT_DAYS})"
+            value = f"{FIRST_DAY} + {STEP} * {step}"
         elif reference:
             dimension = REFERENCES[reference.group()]
             told_apart_by = [column]
-            if table in FACTS:
-                order, item = FACTS[table]
-                told_apart_by += [order] if dimension in BY_ORDER else []
-                told_apart_by += [order, item] if dimension in BY_LINE else []
-            elif table == "inventory" and dimension in BY_LINE:
-                told_apart_by += ["inv_item_sk", "inv_date_sk"]
-            day = _onto(keys[dimension], f"u(concat({', '.join(told_apart_by)}), '{dimension}')")
+            if dimension in BY_ORDER and table in FACTS:
+                told_apart_by += FACTS[table][:1]
+            elif dimension in BY_LINE:
+                told_apart_by += FACTS.get(table, ("inv_item_sk", "inv_date_sk"))
+            value = _onto(keys[dimension], f"u(concat({', '.join(told_apart_by)}), '{dimension}')")
         else:
             continue
-        replaced.append(f"CASE WHEN {column} IS NOT NULL THEN CAST({day} AS INTEGER) END AS {column}")
+        replaced.append(f"CASE WHEN {column} IS NOT NULL THEN CAST({value} AS INTEGER) END AS {column}")
     return f"SELECT * {'REPLACE (' + ', '.join(replaced) + ')' if replaced else ''} FROM {table}"

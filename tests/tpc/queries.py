@@ -74,6 +74,7 @@ WIDER: Changes = {
     ("ds", 18): [("'ND'", "'TN'"), ("'OK'", "'GA'")],
     ("ds", 23): [(">4", ">1")],
     ("ds", 31): [("d_year = 2000", "d_year >= 2000")],
+    ("ds", 34): [("BETWEEN 15 AND 20", "BETWEEN 5 AND 20")],
     ("ds", 39): [("END > 1", "END > 0.3")],
     ("ds", 40): [("BETWEEN 0.99 AND 1.49", "BETWEEN 0.99 AND 9.49")],
     ("ds", 41): [("BETWEEN 738 AND 738+40", "BETWEEN 1 AND 1000")],
@@ -83,6 +84,10 @@ WIDER: Changes = {
     ],
     ("ds", 58): [("0.9 *", "0.1 *"), ("1.1 *", "10 *")],
     ("ds", 61): [("d_moy = 11", "d_moy >= 9")],
+    ("ds", 64): [
+        ("i_color IN (", "i_color NOT IN ("),
+        ("AND i_current_price BETWEEN 64 AND 64 + 10 AND i_current_price BETWEEN 64 + 1 AND 64 + 15", ""),
+    ],
     ("ds", 72): [("d1.d_year = 1999", "d1.d_year >= 1999"), ("'D'", "'S'")],
     ("ds", 83): [
         (

@@ -1,11 +1,12 @@
-"""Run TPC queries against Headrace outside pytest, one line for each.
+"""Run TPC queries against Headrace outside pytest, one line for each query.
 
     python tests/tpc/run.py ds                      # all of TPC-DS
     python tests/tpc/run.py h 3 13 16 --stages 3    # three queries, the first three loads
     python tests/tpc/run.py h --plain               # Spark's batch answers only, without Headrace
 
-A line says `ok`, or at which load what went wrong, and the seconds of each refresh. What failed is described
-in full in a file, the traceback with it. Data and answers are kept between runs.
+A line says `ok`, `right, but` what was recomputed that need not be, or at which load what went wrong; and
+the seconds of each refresh. What failed is described in full in a file, the traceback with it. Data and
+answers are kept between runs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def main() -> int:
     data: Path = options.keep_data
     ledger = Ledger(options.benchmark, data)
     spark = _session()
-    answers = Answers(spark, None if options.plain else data)
+    answers = Answers(spark, data)
     failed = []
     start = time.perf_counter()
     chosen = queries(options.benchmark, options.numbers)
@@ -117,25 +118,27 @@ def _maintained(
 ) -> str:
     seconds: list[float] = []
     recomputed: dict[str, None] = {}
-    home: Path = options.keep_data / "trials" / query.name
+    home: Path = options.keep_data / "trials" / f"{query.name}-{os.getpid()}"
     report: Path = options.keep_data / "failures" / f"{query.name}.txt"
     shutil.rmtree(home, ignore_errors=True)
     report.unlink(missing_ok=True)
     load, trial = 0, None
+    complaints: list[str] = []
     try:
-        from tpc.trial import Trial
+        from tpc.trial import Trial, kind
 
         trial = Trial(query, spark, ledger, answers, home)
         for load in range(options.stages):
             refresh = trial.refresh(load)
             seconds.append(refresh.seconds)
-            trial.check(load, refresh)
+            trial.check_rows(load)
+            complaints += trial.complaints(load, refresh)
             if load:
-                recomputed.update(dict.fromkeys(entry.operator for entry in refresh.report.recomputed))
-        again = f"  recomputed {', '.join(recomputed)}" if recomputed else ""
+                recomputed.update(dict.fromkeys(map(kind, refresh.report.recomputed)))
+        line = f"{_seconds(seconds)}" + (f"  recomputed {', '.join(recomputed)}" if recomputed else "")
         if options.explain:
-            again += f"\n{trial.view.explain()}"
-        return f"ok  {_seconds(seconds)}{again}"
+            line += f"\n{trial.view.explain()}"
+        return f"right, but {complaints[0][:300]}  {line}" if complaints else f"ok  {line}"
     except Exception as error:
         report.parent.mkdir(parents=True, exist_ok=True)
         report.write_text(f"{traceback.format_exc()}\n{_explain(trial)}\n\n{query.sql}\n", encoding="utf-8")

@@ -10,8 +10,9 @@
 | 5    | the same, but that table is filled again (long runs only)                                         |
 
 Updates put the value of another row, or NULL, into one or two columns that some query mentions, foreign keys
-among them. A load also holds what a careless reader of changes gets wrong: a second copy of a row, a row that comes and goes in the
-same load, a row that is updated twice in it, changes spread over two files in no order.
+among them. A load also holds what a careless reader of changes gets wrong: a second copy of a row, a row
+that comes and goes in the same load, a row that is updated twice in it, changes spread over two files in no
+order.
 
 A history is the tuple of steps that a table went through. Everything is decided by checksums of the table's
 name, the number of the load and the row's place, so that two tables with one history hold the same rows.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +32,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tpc.data import VERSION, Tables, base_tables
+from tpc.data import VERSION, Tables, base_tables, publish
 from tpc.queries import TABLES, Query, words
 
 LOADS = ("initial", "inserts", "mixed", "one idle", "one emptied", "one refilled")
@@ -92,14 +94,13 @@ class Ledger:
     def _make(self, table: str, history: History, home: Path) -> None:
         before = pq.read_table(self.load(table, history[:-1]).truth) if history[1:] else None
         changes, after = step(table, history, self.base[table], before)
-        partial = home.with_name(home.name + ".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+        home.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix="partial-", dir=home.parent))
         for i, part in enumerate(_two_files(changes) if "mixed" in history[1:] else [changes]):
             if part.num_rows:
                 pq.write_table(part, partial / f"changes-{i}.parquet")
         pq.write_table(after, partial / "truth.parquet")
-        partial.rename(home)
+        publish(partial, home)
 
 
 def histories(query: Query, sizes: dict[str, int]) -> dict[str, History]:

@@ -57,6 +57,7 @@ class Upkeep:
 
     tvr: int
     operator: str
+    text: str
     method: str
     reason: str | None = None
     state: str | None = None

@@ -9,9 +9,9 @@ from headrace.ir.plan import Keep, Kept, Pin, Plan
 
 def explain(view: str, plan: Plan, states: tuple[Kept, ...], sizes: Mapping[str, int]) -> str:
     lines = [f'view "{view}": maintained incrementally', "", "operators"]
-    width = min(max((len(u.operator) + 2 * u.depth for u in plan.upkeep), default=0) + 4, 100)
+    width = min(max((len(u.text) + 2 * u.depth for u in plan.upkeep), default=0) + 4, 100)
     for u in plan.upkeep:
-        text = "  " * (u.depth + 1) + u.operator
+        text = "  " * (u.depth + 1) + u.text
         if len(text) > width - 2:
             text = text[: width - 3] + "…"
         kept = f"   keeps {u.state}" if u.state else ""

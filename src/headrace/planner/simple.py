@@ -131,7 +131,8 @@ class Planner:
             method, reason = ("see above", None) if again else self._method(group, node, extraction)
             kept = self.states.get(group.id) or self.states.get(_partial_group(self.memo, group))
             state = kept.name if kept else None
-            lines.append(Upkeep(group.id, describe(node), method, reason, None if again else state, depth))
+            kind = type(node).__name__
+            lines.append(Upkeep(group.id, kind, describe(node), method, reason, None if again else state, depth))
             if not again:
                 for i in node.inputs:
                     visit(i, depth + 1)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 class OperatorReport:
     """One operator of the query: how it was maintained, the rows of its delta, and why it was recomputed if it was.
 
+    ``operator`` is its kind (Join, Aggregate, Limit, …), ``text`` the operator with its parameters.
     ``rows_in`` and ``rows_out`` are None where no delta was computed for it by itself. ``seconds`` is the
     time of the step it was part of, named by ``step``; operators that share a step share its time.
     """
 
     operator: str
+    text: str
     method: str
     rows_in: int | None
     rows_out: int | None
@@ -54,7 +56,7 @@ class RefreshReport:
         for o in self.operators:
             rows = "" if o.rows_out is None else f"{o.rows_out:,} rows"
             time = "" if o.seconds is None else f"{o.seconds:.2f} s in {o.step}"
-            text = "  " * (o.depth + 1) + o.operator
+            text = "  " * (o.depth + 1) + o.text
             lines.append(f"{text:<72.72}  {o.method:<18}{rows:>14}  {time}".rstrip())
             if o.reason:
                 lines.append("  " * (o.depth + 2) + f"recomputed: {o.reason}")

@@ -16,6 +16,8 @@ from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from headrace.spark.session import empty_frame
+
 RUN_KEY = "headrace.run"
 
 
@@ -58,7 +60,7 @@ class Table:
     def read(self, spark: SparkSession, version: int | None = None) -> DataFrame:
         files = self.files(version)
         if not files:
-            return spark.createDataFrame([], self.schema)
+            return empty_frame(spark, self.schema)
         return spark.read.schema(self.schema).parquet(*files)
 
     def commit(self, files: list[Path], *, overwrite: bool = False, run: dict[str, Any] | None = None) -> int:

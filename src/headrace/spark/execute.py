@@ -24,6 +24,7 @@ from headrace.spark.frames import Frame
 from headrace.spark.sources.folder import FolderSource
 from headrace.spark.state import State, bound_frame
 from headrace.spark.to_spark import Compiler
+from headrace.spark.session import empty_frame
 
 # Below this many rows a result goes through the driver: one small file, written without a Spark job.
 SMALL = 50_000
@@ -108,7 +109,7 @@ class Run:
         """The Delta just kept, to be read by later steps."""
         spark = self.catalyst.spark
         schema = state.table.schema
-        read = spark.read.schema(schema).parquet(*map(str, files)) if files else spark.createDataFrame([], schema)
+        read = spark.read.schema(schema).parquet(*map(str, files)) if files else empty_frame(spark, schema)
         plan = read._jdf.queryExecution().analyzed()
         return bound_frame(self.catalyst, plan, state.attrs, state.unique, consolidated=True)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace.errors import QueryError
-from headrace.ir.aggregate import Call
+from headrace.ir.aggregate import Call, decimal_of
 from headrace.ir.expr import Attr, Column, Equal, Expr, SortKey, ref
 from headrace.ir.rel import (
     Aggregate,
@@ -36,6 +36,7 @@ from headrace.ir.rel import (
 )
 from headrace.spark.catalyst import Catalyst, items, name_of
 
+_SAFE_DIGITS = 28  # a sum has ten digits more, up to 38: 10^10 rows cannot overflow it
 SOURCE_KEY = "headrace.source"
 _TOO_MANY = "raise_error('SCALAR_SUBQUERY_TOO_MANY_ROWS', map())"
 
@@ -72,6 +73,7 @@ class Reader:
         self._sources: dict[str, Source] = {}
         self._seen: dict[int, list[tuple[Any, Node, list[Attr]]]] = {}
         self._made = 0
+        self.ansi = catalyst.spark.conf.get("spark.sql.ansi.enabled") == "true"
 
     def read(self, plan: Any) -> Node:
         """The query with exactly the columns of the plan, in its order."""
@@ -329,6 +331,8 @@ class Reader:
         function = call.aggregateFunction()
         args = tuple(self.expr(c) for c in items(function.children()))
         name = "try" if "try_" in function.toString() else function.prettyName()
+        if name in ("sum", "avg") and not self.ansi and _may_overflow(args):
+            name = f"overflowing {name}"
         chosen = self.expr(call.filter().get()) if call.filter().isDefined() else None
         text = re.sub(r"#\w+", "", self.text(call))
         return Call(attr, name, args, call.isDistinct(), chosen, text, call)
@@ -478,6 +482,12 @@ def _source_name(output: list[Any]) -> str | None:
         return None
     found = json.loads(output[0].metadata().json()).get(SOURCE_KEY)
     return str(found) if found is not None else None
+
+
+def _may_overflow(args: tuple[Expr, ...]) -> bool:
+    """Whether a sum may run out of digits. Without ANSI it is NULL then, and a merge could not bring it back."""
+    digits = decimal_of(args[0].type) if args else None
+    return digits is not None and digits[0] > _SAFE_DIGITS
 
 
 def _cut(text: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 # Tricks of the optimiser that belong to one execution, and texts that must not be cut short.
 _READING = {
@@ -56,3 +58,10 @@ def active(session: SparkSession) -> Iterator[None]:
             registry.setActiveSession(before.get())
         else:
             registry.clearActiveSession()
+
+
+def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
+    """No rows with a schema, made in the JVM: a local relation needs no Python worker."""
+    jvm: Any = spark._jvm
+    kinds = spark._jsparkSession.parseDataType(schema.json())
+    return DataFrame(spark._jsparkSession.createDataFrame(jvm.java.util.ArrayList(), kinds), spark)

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from headrace.errors import ConfigError, SourceError
 from headrace.spark.schema import from_arrow, nullable
+from headrace.spark.session import empty_frame
 
 CHANGE_TYPE = "_change_type"
 _IN = ("insert", "update_postimage")
@@ -115,7 +116,7 @@ class FolderSource:
         full = self.schema
         if self.folder.changes:
             full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
-        frame = self._spark.read.schema(full).parquet(*files) if files else self._spark.createDataFrame([], full)
+        frame = self._spark.read.schema(full).parquet(*files) if files else empty_frame(self._spark, full)
         if not self.folder.changes:
             return frame
         weight = F.when(F.col(CHANGE_TYPE).isin(*_OUT), F.lit(-1).cast("bigint")).otherwise(F.lit(1).cast("bigint"))
@@ -281,7 +282,7 @@ class FolderSource:
         scratch.replace(self._at)
 
 
-_STRING = StructType.fromDDL("s string")["s"].dataType
+_STRING = StringType()
 
 
 def _name(kind: object) -> str:
