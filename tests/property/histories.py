@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from .expressions import Pen
 from .tables import DOMAIN, PLAIN, TABLES, Kind, Row, Table
 
-MOST_ROWS = 6
+MOST_ROWS = 7
 INSERT, DELETE, BEFORE, AFTER = "insert", "delete", "update_preimage", "update_postimage"
 SIGNS = {INSERT: "+", DELETE: "-", BEFORE: "<", AFTER: ">"}
 
@@ -182,7 +182,7 @@ class _Chronicler:
         return History((first, *steps), frozenset(plain))
 
     def load(self, table: Table) -> File:
-        count = self.pen.pick((2, 3, 4, 5, MOST_ROWS, 3, 4, 5, MOST_ROWS, 4, 5, 3, 1, 0))
+        count = self.pen.pick((2, 3, 4, 5, 6, MOST_ROWS, 4, 5, 6, MOST_ROWS, 4, 5, 6, 3, 1, 0))
         rows: list[Row] = []
         for _ in range(count):
             rows.append(self.pen.pick(rows) if rows and self.pen.chance(5) else self.row(table))

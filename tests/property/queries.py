@@ -127,7 +127,14 @@ class _Writer:
         how = self.pen.pick(JOINS)
         if how == "CROSS JOIN":
             return Join(left, right, how, None)
-        return Join(left, right, how, match_on(self.pen, left.scope, right.scope))
+        condition = match_on(self.pen, left.scope, right.scope)
+        if "ANTI" in how:
+            condition = self.seldom(condition, right.scope)
+        return Join(left, right, how, condition)
+
+    def seldom(self, condition: Expr, scope: Scope) -> Expr:
+        """Perhaps narrower: keys are few, so that nearly every row has a match, and no row is left."""
+        return all_of(condition, simple_predicate(self.pen, scope)) if self.pen.chance(2) else condition
 
     def lateral(self, left: From) -> Join:
         inner = Source(self.table(), self.alias())
@@ -160,7 +167,7 @@ class _Writer:
             subquery = self.tables_left > 0 and self.blocks_left > 0 and self.pen.chance(4)
         if subquery:
             return self.subquery_predicate(scope)
-        return predicate(self.pen, scope) if self.pen.chance(4) else None
+        return predicate(self.pen, scope) if self.pen.chance(5) else None
 
     def subquery_predicate(self, scope: Scope) -> Expr:
         """IN, EXISTS or a comparison with a scalar, in a conjunction, a disjunction or alone."""
@@ -188,6 +195,8 @@ class _Writer:
         inner = self.inner()
         condition = match_on(self.pen, inner.scope, scope)
         word = self.pen.pick(("EXISTS", "NOT EXISTS"))
+        if word == "NOT EXISTS":
+            condition = self.seldom(condition, inner.scope)
         return Expr(f"{word} (SELECT 1 FROM {inner.sql()} WHERE {condition})", Kind.BOOLEAN)
 
     def contained(self, scope: Scope) -> Expr:
@@ -327,7 +336,7 @@ class _Writer:
             case 1:
                 extra = (Expr("grouping_id()", Kind.BIGINT),)
             case 2:
-                extra = (Expr(f"grouping({other})", Kind.INT),)
+                extra = (Expr(f"CAST(grouping({other}) AS INT)", Kind.INT),)
         having = Expr("count(*) > 1", Kind.BOOLEAN) if pen.chance(6) else None
         return Select((*keys, *extra, *calls), clause, where, group_by=form, having=having)
 
@@ -393,11 +402,12 @@ class _Writer:
         left, right = self.source(depth - 1), self.source(depth - 1)
         one, other = left.scope, right.scope
         both = [(a, b) for a, b in pairs(one, other) if a.kind is b.kind or {a.kind, b.kind} == set(INTEGERS)]
-        chosen = self.pen.some(both or [(_as_text(one[0]), _as_text(other[0]))], 1, 2)
+        columns = both or [(_as_text(one[0]), _as_text(other[0]))]
+        chosen = self.pen.some(columns, 1, 2 if self.pen.chance(3) else 1)
         operator = self.pen.pick(SET_OPERATORS)
-        columns = [_wider(a, b) for a, b in chosen]
-        mine = Select(tuple(a for a, _ in columns), left, self.where(one))
-        its = Select(tuple(b for _, b in columns), right, self.where(other))
+        alike = [_wider(a, b) for a, b in chosen]
+        mine = Select(tuple(a for a, _ in alike), left, self.where(one))
+        its = Select(tuple(b for _, b in alike), right, self.where(other))
         return SetOperation(operator, mine, its)
 
 

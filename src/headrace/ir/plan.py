@@ -42,10 +42,12 @@ class Keep:
 
 @dataclass(frozen=True)
 class Publish:
-    """Make the result visible: ``replace`` takes ``rel`` as the whole result, else it is a Delta of it."""
+    """Make the result visible: ``replace`` takes ``rel`` as the whole result, else it is a Delta of it,
+    and ``growing`` says that it only adds rows."""
 
     rel: Rel
     replace: bool
+    growing: bool = False
 
 
 Step = Pin | Keep | Publish

@@ -178,7 +178,8 @@ class _Steps:
             if i in self.extraction.deltas:
                 self._step(i)
         if result is not None:
-            self.steps.append(Publish(self._inline(result), replace=False))
+            growing = self.extraction.facts.growing(root)
+            self.steps.append(Publish(self._inline(result), replace=False, growing=growing))
         return self.steps
 
     def _step(self, group: int) -> Rel:

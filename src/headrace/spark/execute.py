@@ -83,7 +83,10 @@ class Run:
                         self._keep(step)
                     case Publish(rel=rel, replace=replaces):
                         name = "publish"
-                        self._replace(rel) if replaces else self._change(rel)
+                        if replaces:
+                            self._replace(rel)
+                        else:
+                            self._change(step)
                 self.measures.seconds[name] = time.perf_counter() - started
                 for node in nodes(step.rel):
                     if isinstance(node, Measured):
@@ -118,24 +121,29 @@ class Run:
         self.result_files, self.measures.published = self._write_result(frame)
         self.overwrite, self.measures.how = True, "replaced"
 
-    def _change(self, rel: Rel) -> None:
+    def _change(self, step: Publish) -> None:
         """Publish a Delta: appended when it only adds rows, else the result is written anew."""
-        delta = self._pin(self._compiler.compile(rel).consolidate())
-        added, removed = self._signs(delta)
-        self.measures.published = added + removed
-        if not added and not removed:
-            self.measures.how = "nothing changed"
-        elif not removed:
-            self.result_files, _ = self._write_result(delta.rows())
+        delta = self._compiler.compile(step.rel)
+        if step.growing:
+            self.result_files, self.measures.published = self._write_result(delta.rows())
             self.measures.how = "appended"
-        else:
-            attrs = delta.attrs
-            old = self.result.read(self.catalyst.spark)._jdf.queryExecution().analyzed()
-            before = bound_frame(self.catalyst, old, attrs, True, consolidated=False, weighted=False).with_weight()
-            plan = self.catalyst.union([before.plan, delta.plan])
-            merged = Frame(self.catalyst, plan, attrs, before.weight, unit=False)
-            self.result_files, _ = self._write_result(merged.rows())
-            self.overwrite, self.measures.how = True, "rewritten"
+            return
+        if not self._tiny:
+            delta = self._pin(delta.consolidate())
+            added, removed = self._signs(delta)
+            self.measures.published = added + removed
+            if not removed:
+                self.result_files, _ = self._write_result(delta.rows()) if added else ([], 0)
+                self.measures.how = "appended" if added else "nothing changed"
+                return
+        attrs = delta.attrs
+        old = self.result.read(self.catalyst.spark)._jdf.queryExecution().analyzed()
+        before = bound_frame(self.catalyst, old, attrs, True, consolidated=False, weighted=False).with_weight()
+        plan = self.catalyst.union([before.plan, delta.with_weight().plan])
+        merged = Frame(self.catalyst, plan, attrs, before.weight, unit=False)
+        self.result_files, rows = self._write_result(merged.rows())
+        self.overwrite, self.measures.how = True, "rewritten"
+        self.measures.published = self.measures.published or rows
 
     def _signs(self, delta: Frame) -> tuple[int, int]:
         """How many rows a consolidated Delta adds and takes away."""

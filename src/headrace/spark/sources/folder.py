@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ _IN = ("insert", "update_postimage")
 _OUT = ("delete", "update_preimage")
 _FEED = (CHANGE_TYPE, "_commit_version", "_commit_timestamp")
 WEIGHT_COLUMN = "_headrace_weight"
+_SMALL = 20_000  # rows that the driver counts faster than a job starts
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,34 @@ class FolderSource:
         self._save()
 
     def _check_leaving(self, since: int, until: int) -> None:
+        small = self.rows(0, until) <= _SMALL
+        bad = self._missing_here(since, until) if small else self._missing_in_spark(since, until)
+        if bad is not None:
+            row = ", ".join(f"{k}={v!r}" for k, v in bad.items())
+            raise SourceError(
+                "DELETE_OF_MISSING_ROW",
+                f'source "{self.name}": a row is deleted that is not there: {row}',
+                at=", ".join(f.path for f in self._manifest.files[since:until]),
+                hint="correct or remove the file; the view still reads as before",
+            )
+
+    def _missing_here(self, since: int, until: int) -> dict[str, Any] | None:
+        """A row of negative weight, found without a Spark job."""
+        names = self.schema.names
+        total: Counter[str] = Counter()
+        rows: dict[str, dict[str, Any]] = {}
+        for place, file in enumerate(self._manifest.files[:until]):
+            table = pq.read_table(self.path / file.path, columns=[*names, CHANGE_TYPE], partitioning=None)
+            for row in table.to_pylist():
+                sign = -1 if row.pop(CHANGE_TYPE) in _OUT else 1
+                key = repr(row)
+                total[key] += sign
+                if sign < 0 and place >= since:
+                    rows[key] = row
+        return next((row for key, row in rows.items() if total[key] < 0), None)
+
+    def _missing_in_spark(self, since: int, until: int) -> dict[str, Any] | None:
+        """The same by one Spark job over the rows that the delta takes away."""
         names = [f"`{c}`" for c in self.schema.names]
         total = F.sum(WEIGHT_COLUMN).alias(WEIGHT_COLUMN)
         short = self.read(since, until).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0")
@@ -152,15 +182,8 @@ class FolderSource:
             right = short.select(*(F.col(n).alias(f"r{i}") for i, n in enumerate(names)))
             same = [F.col(n).eqNullSafe(F.col(f"r{i}")) for i, n in enumerate(names)]
             before = self.read(0, since).join(right, same, "left_semi")
-        bad = before.unionAll(short).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0").limit(3).collect()
-        if bad:
-            row = ", ".join(f"{k}={v!r}" for k, v in bad[0].asDict().items() if k != WEIGHT_COLUMN)
-            raise SourceError(
-                "DELETE_OF_MISSING_ROW",
-                f'source "{self.name}": a row is deleted that is not there: {row}',
-                at=", ".join(f.path for f in self._manifest.files[since:until]),
-                hint="correct or remove the file; the view still reads as before",
-            )
+        bad = before.unionAll(short).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0").head(1)
+        return {k: v for k, v in bad[0].asDict().items() if k != WEIGHT_COLUMN} if bad else None
 
     def forget(self, position: int) -> None:
         """Drop what was discovered after a position, so that a refused file can be corrected."""
