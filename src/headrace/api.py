@@ -99,9 +99,7 @@ class View:
     def read(self) -> DataFrame:
         """The result as of the last refresh."""
         if not self._result.exists or self._result.last_run() is None:
-            raise StateError(
-                "NOT_REFRESHED", f'view "{self.name}" has no result yet', hint="call refresh() first"
-            )
+            raise StateError("NOT_REFRESHED", f'view "{self.name}" has no result yet', hint="call refresh() first")
         return self._result.read(self.warehouse.spark)
 
     def recompute(self) -> DataFrame:
@@ -121,9 +119,7 @@ class View:
 
     def _define(self) -> None:
         sources = self.warehouse.sources
-        self._query: Query = self._engine.query(
-            self.name, self.query, {n: s.schema for n, s in sources.items()}
-        )
+        self._query: Query = self._engine.query(self.name, self.query, {n: s.schema for n, s in sources.items()})
         if not self._query.deterministic and self.policy != "FULL":
             raise QueryError(
                 "NOT_DETERMINISTIC",

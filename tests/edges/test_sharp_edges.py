@@ -43,10 +43,25 @@ def right(k: int | None, y: int | None, s: str | None) -> tuple[object, ...]:
 HISTORY = (
     {
         "l": (
-            [left(1, "1.10", "a"), left(1, "1.10", "a"), left(2, "2.20", "b", 1.5), left(None, "3.30", None), left(4, None, "a")],
+            [
+                left(1, "1.10", "a"),
+                left(1, "1.10", "a"),
+                left(2, "2.20", "b", 1.5),
+                left(None, "3.30", None),
+                left(4, None, "a"),
+            ],
             [],
         ),
-        "r": ([right(1, 10, "a"), right(2, 20, None), right(2, 20, None), right(None, 30, "b"), right(5, None, "a")], []),
+        "r": (
+            [
+                right(1, 10, "a"),
+                right(2, 20, None),
+                right(2, 20, None),
+                right(None, 30, "b"),
+                right(5, None, "a"),
+            ],
+            [],
+        ),
     },
     {
         "l": ([left(3, "9.99", "c", 2.0), left(2, None, None, None)], [left(1, "1.10", "a")]),
@@ -58,10 +73,22 @@ HISTORY = (
     },
     {
         "l": ([], []),
-        "r": ([right(2, 60, "b"), right(None, 30, "b"), right(1, 10, "a")], [right(5, None, "a"), right(3, 40, "c"), right(4, 50, "a")]),
+        "r": (
+            [right(2, 60, "b"), right(None, 30, "b"), right(1, 10, "a")],
+            [right(5, None, "a"), right(3, 40, "c"), right(4, 50, "a")],
+        ),
     },
     {
-        "l": ([left(3, "9.99", "c", 2.0)], [left(1, "1.10", "a"), left(2, "2.20", "b", 1.5), left(4, None, "a"), left(2, None, None, None), left(1, "7.77", "a", -0.25)]),
+        "l": (
+            [left(3, "9.99", "c", 2.0)],
+            [
+                left(1, "1.10", "a"),
+                left(2, "2.20", "b", 1.5),
+                left(4, None, "a"),
+                left(2, None, None, None),
+                left(1, "7.77", "a", -0.25),
+            ],
+        ),
         "r": ([right(3, 1, "a")], []),
     },
 )

@@ -31,7 +31,7 @@ def test_merging_inputs_merges_their_parents() -> None:
     memo.merge(s, t)
     assert memo.find(over_s) == memo.find(over_t)
     assert memo.find(top_s) == memo.find(top_t)
-    assert len(memo.members(over_s)) == 1
+    assert len(memo.nodes(over_s)) == 1
 
 
 def test_a_group_that_becomes_its_own_input_stays_whole() -> None:
@@ -40,7 +40,7 @@ def test_a_group_that_becomes_its_own_input_stays_whole() -> None:
     twice = memo.add(Negate(Negate(s)))
     memo.merge(s, twice)
     assert memo.find(s) == memo.find(twice)
-    assert {type(n) for n in memo.members(s)} == {Source, Negate}
+    assert {type(n) for n in memo.nodes(s)} == {Source, Negate}
 
 
 def test_a_node_with_other_columns_is_refused() -> None:
@@ -88,11 +88,7 @@ def closure(steps: list[tuple[str, int, int]]) -> list[int]:
             for y, (ky, iy, jy) in enumerate(terms[:x]):
                 if kx != ky or root(x) == root(y):
                     continue
-                same = (
-                    ix == iy
-                    if kx == "leaf"
-                    else root(ix) == root(iy) and (kx == "unary" or root(jx) == root(jy))
-                )
+                same = ix == iy if kx == "leaf" else root(ix) == root(iy) and (kx == "unary" or root(jx) == root(jy))
                 if same:
                     parent[root(x)] = root(y)
                     changed = True
@@ -120,7 +116,7 @@ def test_merge_is_congruence_closure(steps: list[tuple[str, int, int]]) -> None:
         for y in range(x):
             assert (memo.find(groups[x]) == memo.find(groups[y])) == (classes[x] == classes[y])
     for group in memo.groups():
-        for node in memo.members(group):
+        for node in memo.nodes(group):
             assert all(memo.find(i) == i for i in node.inputs), "a member names a group that is gone"
 
 

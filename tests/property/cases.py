@@ -30,9 +30,7 @@ def trials(special: bool = False) -> st.SearchStrategy[Trial]:
     return st.builds(Trial, several, histories(special), st.sampled_from((0, 0, 0, 0, 1)))
 
 
-def examine(
-    number: int, test: Callable[[Trial], None], *, special: bool = False, shrink: bool = True
-) -> None:
+def examine(number: int, test: Callable[[Trial], None], *, special: bool = False, shrink: bool = True) -> None:
     """Hand the random trial of this number to the test; when the test raises, find a smaller one that does.
 
     Each trial is a run of Hypothesis of its own, with its number as the seed. In one run with many examples

@@ -110,7 +110,7 @@ class Failure:
     def code(self) -> str:
         """A test for `test_regressions.py`."""
         first = f", first={self.trial.first}" if self.trial.first else ""
-        return f"check(\n    {self.sql!r},\n    {self.trial.history.code()}{first},\n)\n"
+        return f"check(\n    {self.sql!r},\n    {self.trial.history.code(tables_in(self.sql))}{first},\n)\n"
 
 
 def exception_for(failure: Failure) -> AssertionError:

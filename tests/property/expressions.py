@@ -105,13 +105,9 @@ def _case(pen: Pen, scope: Scope, column: Expr) -> Expr:
         case 1:
             return Expr(f"if({condition}, {column}, {constant(pen, kind)})", kind)
         case 2:
-            return Expr(
-                f"CASE WHEN {condition} THEN {column} ELSE {pen.pick(of_kind(scope, kind))} END", kind
-            )
+            return Expr(f"CASE WHEN {condition} THEN {column} ELSE {pen.pick(of_kind(scope, kind))} END", kind)
         case _:
-            return Expr(
-                f"CASE WHEN {condition} THEN 'x' WHEN {column} IS NULL THEN 'y' ELSE 'z' END", Kind.STRING
-            )
+            return Expr(f"CASE WHEN {condition} THEN 'x' WHEN {column} IS NULL THEN 'y' ELSE 'z' END", Kind.STRING)
 
 
 def _integer(kind: Kind) -> tuple[Template, ...]:

@@ -292,9 +292,7 @@ class _Writer:
 
     def keys(self, scope: Scope) -> tuple[Expr, ...]:
         columns = self.pen.some(scope, 1, 2 if self.pen.chance(2) else 1)
-        return tuple(
-            computed(self.pen, scope, column) if self.pen.chance(8) else column for column in columns
-        )
+        return tuple(computed(self.pen, scope, column) if self.pen.chance(8) else column for column in columns)
 
     def having(self, calls: tuple[Expr, ...], keys: tuple[Expr, ...]) -> Expr:
         exact = [call for call in calls if call.kind is not Kind.VAGUE]

@@ -114,9 +114,7 @@ class Select:
         return tuple(Column(f"c{i}", item.kind) for i, item in enumerate(self.items, 1))
 
     def sql(self) -> str:
-        items = ", ".join(
-            f"{item} AS {column.name}" for item, column in zip(self.items, self.columns, strict=True)
-        )
+        items = ", ".join(f"{item} AS {column.name}" for item, column in zip(self.items, self.columns, strict=True))
         parts = [
             f"SELECT {'DISTINCT ' if self.distinct else ''}{items} FROM {self.source.sql()}",
             f"WHERE {self.where}" if self.where else "",

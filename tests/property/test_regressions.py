@@ -158,10 +158,7 @@ def test_a_row_leaves_and_comes_back_in_one_batch(check: Check) -> None:
             {"t1": (insert((2, 2, "b", None)), update((2, 2, "b", None), row) + delete(row))},
         )
     )
-    sql = (
-        "SELECT q1.a AS c1, row_number() OVER (PARTITION BY q1.a ORDER BY q1.a, q1.b, q1.s, q1.d) AS c2"
-        " FROM t1 AS q1"
-    )
+    sql = "SELECT q1.a AS c1, row_number() OVER (PARTITION BY q1.a ORDER BY q1.a, q1.b, q1.s, q1.d) AS c2 FROM t1 AS q1"
     check(sql, history)
 
 
@@ -183,8 +180,7 @@ def test_a_view_made_late_sees_the_net(check: Check) -> None:
 def test_nan_enters_and_leaves_a_sum(check: Check) -> None:
     """Subtracting NaN from a kept sum gives NaN for ever."""
     check(
-        "SELECT q1.a AS c1, sum(q1.x) AS c2, max(q1.x) AS c3, count(DISTINCT q1.x) AS c4"
-        " FROM t2 AS q1 GROUP BY q1.a",
+        "SELECT q1.a AS c1, sum(q1.x) AS c2, max(q1.x) AS c3, count(DISTINCT q1.x) AS c4 FROM t2 AS q1 GROUP BY q1.a",
         History(
             (
                 batch(t2=insert((1, 1, 1.0, True))),

@@ -32,15 +32,11 @@ class Screen(Protocol):
 
 def demo(
     orders: Annotated[int, typer.Option(min=100, help="Orders in all batches together.")] = 1_000_000,
-    batches: Annotated[
-        int, typer.Option(min=2, help="Batches they arrive in; the first holds three quarters.")
-    ] = 6,
+    batches: Annotated[int, typer.Option(min=2, help="Batches they arrive in; the first holds three quarters.")] = 6,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the data and the warehouse in this new folder.", metavar="DIR")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the measures as JSON and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON and nothing else.")] = False,
 ) -> None:
     """Refresh a report on generated sales and returns, and let Spark recompute it beside.
 
@@ -122,9 +118,7 @@ class _LiveTable:
         self._table = Table(*COLUMNS)
         for column in self._table.columns[:-1]:
             column.justify = "right"
-        self._progress = Progress(
-            SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn()
-        )
+        self._progress = Progress(SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
         self._task = self._progress.add_task("", total=batches)
         self.renderable = Group(self._table, self._progress)
 

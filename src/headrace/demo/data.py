@@ -78,9 +78,7 @@ def land_batches(folder: Path, orders: int, batches: int, seed: int = 1) -> Iter
 
         new_returns = np.flatnonzero(returned_in == number)
         standing = np.flatnonzero((returned_in < number) & ~withdrawn)
-        leaving = rng.choice(
-            standing, min(standing.size, int(WITHDRAWAL_RATE * new_returns.size)), replace=False
-        )
+        leaving = rng.choice(standing, min(standing.size, int(WITHDRAWAL_RATE * new_returns.size)), replace=False)
         withdrawn[leaving] = True
 
         name = f"batch-{number + 1:03}.parquet"

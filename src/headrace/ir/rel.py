@@ -250,7 +250,8 @@ class Join(Node):
         for m in self.members:
             _check(not seen & _ids(m.attrs), "Join members share an attribute")
             seen |= _ids(m.attrs)
-        for p in (*self.equals, *self.residual):
+        predicates: tuple[Equal | Expr, ...] = (*self.equals, *self.residual)
+        for p in predicates:
             _check(p.refs <= seen, f"Join predicate {p} uses what no member has")
 
     @property

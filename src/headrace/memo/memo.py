@@ -83,10 +83,13 @@ class Memo:
                     work.append((twin, owner))
         return self.find(a)
 
-    def members(self, rel: Rel, *types: type[N]) -> list[N]:
-        """The nodes of a group, first come first; only those of the given types when any is given."""
-        nodes = self._members[self.find(rel).id]
-        return [n for n in nodes if not types or isinstance(n, types)]  # type: ignore[misc]
+    def nodes(self, rel: Rel) -> list[Node]:
+        """The nodes of a group, first come first."""
+        return list(self._members[self.find(rel).id])
+
+    def members(self, rel: Rel, kind: type[N]) -> list[N]:
+        """The nodes of a group that are of a kind."""
+        return [n for n in self.nodes(rel) if isinstance(n, kind)]
 
     def made(self, rel: Rel) -> list[Member]:
         return [Member(node, rule) for node, rule in self._members[self.find(rel).id].items()]

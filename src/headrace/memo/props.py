@@ -9,8 +9,8 @@ from __future__ import annotations
 from headrace.ir.rel import (
     Aggregate,
     Constant,
-    Expand,
     EvalPython,
+    Expand,
     Filter,
     Finish,
     Generate,
@@ -70,7 +70,7 @@ class Facts:
         return False
 
     def _first(self, group: Group) -> Node:
-        return self.memo.members(group)[0]
+        return self.memo.nodes(group)[0]
 
     def _grows(self, node: Node) -> bool:
         match node:

@@ -32,7 +32,7 @@ def _rewrite(memo: Memo, top: Group) -> list[Group]:
         groups = tvrs(memo, top)
         before = len(tried)
         for group in groups:
-            for node in memo.members(group):
+            for node in memo.nodes(group):
                 for rule in RELATIONAL:
                     if isinstance(node, rule.types) and (rule.name, hash(node)) not in tried:
                         tried.add((rule.name, hash(node)))
@@ -52,7 +52,7 @@ def tvrs(memo: Memo, top: Group) -> list[Group]:
         if group.id in entered:
             return
         entered.add(group.id)
-        for node in memo.members(group):
+        for node in memo.nodes(group):
             for i in node.inputs:
                 visit(i)
         seen[group.id] = group

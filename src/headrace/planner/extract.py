@@ -71,7 +71,7 @@ class Extraction:
         group = self.memo.find(rel)
         if self.facts.empty_delta(group):
             return None
-        first = self.memo.members(group)[0]
+        first = self.memo.nodes(group)[0]
         if isinstance(first, Source):
             return Delta(first, OLD, NEW)
         if group.id not in self.deltas and group.id not in self.chosen:
@@ -124,7 +124,7 @@ class Extraction:
 
     def _realise(self, rel: Rel) -> Rel | None:
         if isinstance(rel, Group):
-            rel = self.memo.members(rel)[0]
+            rel = self.memo.nodes(rel)[0]
         match rel:
             case Delta(of=of):
                 return self.delta(of)
@@ -154,7 +154,7 @@ class Extraction:
         for *_, origin, rule, node in sorted(options, key=lambda o: o[:2]):
             if self._applies(node):
                 return origin, rule, node
-        raise InternalError("BAD_PLAN", f"no way to maintain {self.memo.members(group)[0]}")
+        raise InternalError("BAD_PLAN", f"no way to maintain {self.memo.nodes(group)[0]}")
 
     def _applies(self, node: Node) -> bool:
         if isinstance(node, Accumulate) and node.needs_growth:

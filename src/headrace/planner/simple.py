@@ -13,7 +13,6 @@ from headrace.ir.rel import (
     Accumulate,
     Aggregate,
     Consolidate,
-    Delta,
     Group,
     Join,
     Limit,
@@ -24,7 +23,6 @@ from headrace.ir.rel import (
     Partials,
     Ref,
     Rel,
-    Snapshot,
     Source,
     Window,
 )

@@ -29,7 +29,7 @@ def choose_states(memo: Memo, root: Group, worst: Situation) -> dict[int, Kept]:
         extraction = Extraction(memo, worst, states, frozenset())
         extraction.delta(root)
         found: dict[int, Group] = {
-            i: memo.find(Group(i, ())) for i in extraction.chosen if isinstance(memo.members(Group(i, ()))[0], _ALWAYS)
+            i: memo.find(Group(i, ())) for i in extraction.chosen if isinstance(memo.nodes(Group(i, ()))[0], _ALWAYS)
         }
         new = {i: g for i, g in (found or extraction.wanted).items() if i not in states}
         new = new or {i: g for i, g in extraction.wanted.items() if i not in states}
@@ -47,7 +47,7 @@ class Names:
         self._prints: dict[int, str] = {}
 
     def kept(self, group: Group) -> Kept:
-        node = self.memo.members(group)[0]
+        node = self.memo.nodes(group)[0]
         unique = Facts(self.memo).unique_on(group, frozenset(a.id for a in group.attrs))
         kind = type(node).__name__.lower()
         return Kept(f"{kind}-{self.fingerprint(group)[:12]}", describe(node), group, unique)

@@ -20,4 +20,3 @@ def batch_answer(spark: SparkSession, query: str, sources: Mapping[str, FolderSo
         Catalyst(session).frame(plan).createOrReplaceTempView(name)
         spark.catalog.dropTempView(f"headrace_{name}")
     return session.sql(query)
-

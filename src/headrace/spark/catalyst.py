@@ -29,8 +29,9 @@ class Catalyst:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.jvm: Any = spark._jvm
-        sql = self.jvm.org.apache.spark.sql
+        jvm: Any = spark._jvm
+        self.jvm: Any = jvm
+        sql = jvm.org.apache.spark.sql
         self._expressions = sql.catalyst.expressions
         self._logical = sql.catalyst.plans.logical
         self._alias = self._expressions.Alias
@@ -50,12 +51,15 @@ class Catalyst:
         self._parser = getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$")
         self._types = getattr(getattr(sql.types, "DataType$"), "MODULE$")
         self._join_type = getattr(getattr(sql.catalyst.plans, "JoinType$"), "MODULE$")
-        self._utils = self.jvm.PythonUtils
-        self.none = self.jvm.scala.Option.empty()
+        self._utils = jvm.PythonUtils
+        self._option = jvm.scala.Option
+        self.none = self._option.empty()
         self.nil = self._utils.toSeq([])
         self._metadata = getattr(getattr(sql.types, "Metadata$"), "MODULE$").empty()
+        self._no_metadata = self._option.apply(self._metadata)
         self._attrs: dict[str, Any] = {}
         self._by_name: dict[str, Any] = {}
+        self._numbers: dict[str, Any] = {}
         self._resolved: dict[str, Any] = {}
         self._weights = 0
 
@@ -65,7 +69,7 @@ class Catalyst:
         return self._utils.toSeq(list(items))
 
     def some(self, value: Any) -> Any:
-        return self.jvm.scala.Option.apply(value)
+        return self._option.apply(value)
 
     # --- attributes
 
@@ -115,7 +119,12 @@ class Catalyst:
             used = [self._by_name[n] for n in dict.fromkeys(_WORD.findall(text)) if n in self._by_name]
             leaf = self._logical.LocalRelation(self.seq(used), self.nil, False, self.none)
             parsed = self._alias(
-                self._parser.parseExpression(text), "e", self._named.newExprId(), self.nil, self.none, self.nil
+                self._parser.parseExpression(text),
+                "e",
+                self._named.newExprId(),
+                self.nil,
+                self.none,
+                self.nil,
             )
             plan = self._dataset.ofRows(self.spark._jsparkSession, self.project([parsed], leaf))
             plan = plan.queryExecution().analyzed()
@@ -126,12 +135,15 @@ class Catalyst:
 
     def alias(self, expression: Any, attribute: Any) -> Any:
         """The expression under the name and exprId of a Catalyst attribute."""
-        return self._alias(
-            expression, attribute.name(), attribute.exprId(), self.nil, self.some(self._metadata), self.nil
-        )
+        return self._alias(expression, attribute.name(), attribute.exprId(), self.nil, self._no_metadata, self.nil)
 
     def named(self, attr: Attr, expression: Any) -> Any:
-        return self.alias(self.sql(expression) if isinstance(expression, str) else expression, self.attr(attr))
+        """The expression, or SQL text, under the name and exprId of one of our attributes."""
+        value = self.sql(expression) if isinstance(expression, str) else expression
+        number = self._numbers.get(attr.id)
+        if number is None:
+            number = self._numbers[attr.id] = self.attr(attr).exprId()
+        return self._alias(value, name_of(attr), number, self.nil, self._no_metadata, self.nil)
 
     def null(self, ddl: str) -> Any:
         return self._literal(None, self.type_of(ddl))

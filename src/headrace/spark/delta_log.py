@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
@@ -65,7 +65,7 @@ class Table:
 
     def commit(self, files: list[Path], *, overwrite: bool = False, run: dict[str, Any] | None = None) -> int:
         """Make files part of the table, alone or after what it holds; returns the version reached."""
-        adds = [self._add(f) for f in files]
+        adds: list[AddAction | RemoveAction] = [self._add(f) for f in files]
         metadata = {RUN_KEY: json.dumps(run)} if run is not None else None
         self.table.create_write_transaction(
             adds,

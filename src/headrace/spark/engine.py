@@ -43,13 +43,15 @@ class Engine:
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
             raise QueryError(
-                "COLUMN_TWICE", f'view "{view}" has two columns named {twice[0]}', hint="give one of them another name"
+                "COLUMN_TWICE",
+                f'view "{view}" has two columns named {twice[0]}',
+                hint="give one of them another name",
             )
         for f in schema:
             if not storable(f.dataType):
                 raise QueryError(
                     "TYPE_NOT_STORABLE",
-                    f'view "{view}": column {f.name} has the type {f.dataType.simpleString()}, which a Delta table cannot hold',
+                    f'view "{view}": a Delta table cannot hold column {f.name} of type {f.dataType.simpleString()}',
                     hint="cast it to another type",
                 )
 
@@ -66,9 +68,9 @@ class Engine:
         run.run(plan)
         return run
 
-    def batch_answer(
-        self, query: str | DataFrame, sources: Mapping[str, FolderSource], at: Reached
-    ) -> DataFrame:
+    def batch_answer(self, query: str | DataFrame, sources: Mapping[str, FolderSource], at: Reached) -> DataFrame:
+        if not isinstance(query, str):
+            raise QueryError("NOT_SQL", "only a view written as SQL can be recomputed from its text", hint="use read()")
         return batch_answer(self.spark, query, sources, at)
 
 

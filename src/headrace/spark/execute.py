@@ -21,10 +21,10 @@ from headrace.ir.walk import nodes
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import Table
 from headrace.spark.frames import Frame
+from headrace.spark.session import empty_frame
 from headrace.spark.sources.folder import FolderSource
 from headrace.spark.state import State, bound_frame
 from headrace.spark.to_spark import Compiler
-from headrace.spark.session import empty_frame
 
 # Below this many rows a result goes through the driver: one small file, written without a Spark job.
 SMALL = 50_000
@@ -225,4 +225,3 @@ class Run:
             return
         for name, rows in re.findall(r"tvr(\d+) -> \[(\d+)\]", metrics.toString()):
             self.measures.rows[int(name)] = int(rows)
-

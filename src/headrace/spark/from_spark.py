@@ -88,9 +88,7 @@ class Reader:
         number = attribute.exprId().id()
         if number not in self._ids:
             self._ids[number] = str(len(self._ids))
-        found = Attr(
-            self._ids[number], attribute.name(), attribute.dataType().catalogString(), attribute.nullable()
-        )
+        found = Attr(self._ids[number], attribute.name(), attribute.dataType().catalogString(), attribute.nullable())
         self.catalyst.bind(found, attribute)
         return found
 
@@ -239,8 +237,8 @@ class Reader:
             left, changed = self._without_subqueries(left, [condition])
             condition = changed[0]
         if kind in ("Inner", "Cross"):
-            node = self._inner(left, right, condition)
-            return node if len(node.attrs) == len(kept) else prune(node, kept)
+            inner = self._inner(left, right, condition)
+            return inner if len(inner.attrs) == len(kept) else prune(inner, kept)
         found = self._planning.ExtractEquiJoinKeys.unapply(
             plan if condition is None else self.catalyst.join(plan.left(), plan.right(), plan.joinType(), condition)
         )
@@ -327,7 +325,13 @@ class Reader:
         kind = call.getClass().getSimpleName()
         attr = self.attr(call.resultAttribute())
         if kind != "AggregateExpression":
-            return Call(attr, kind, tuple(self.expr(c) for c in items(call.children())), text=self.text(call), handle=call)
+            return Call(
+                attr,
+                kind,
+                tuple(self.expr(c) for c in items(call.children())),
+                text=self.text(call),
+                handle=call,
+            )
         function = call.aggregateFunction()
         args = tuple(self.expr(c) for c in items(function.children()))
         name = "try" if "try_" in function.toString() else function.prettyName()
@@ -440,8 +444,18 @@ class Reader:
         self._ids[self.catalyst.attr(attr).exprId().id()] = attr.id
         if not _one_row(node):
             several = Attr(f"n{self._made}.many", "many", "bigint")
-            any_value = Call(Attr(f"n{self._made}.any", value.name, value.type), "any_value", (ref(value),), text=f"any_value({value})")
-            counted = Call(several, "count", (Expr("1", frozenset(), "int", "engine", self.catalyst.sql("1")),), text="count(1)")
+            any_value = Call(
+                Attr(f"n{self._made}.any", value.name, value.type),
+                "any_value",
+                (ref(value),),
+                text=f"any_value({value})",
+            )
+            counted = Call(
+                several,
+                "count",
+                (Expr("1", frozenset(), "int", "engine", self.catalyst.sql("1")),),
+                text="count(1)",
+            )
             node = Aggregate(node, (), (any_value, counted))
             text = f"if({name_of(several)} > 1, {_TOO_MANY}, {name_of(any_value.attr)})"
             expression = Expr(text, frozenset({several.id, any_value.attr.id}), value.type, "sql")
@@ -449,9 +463,9 @@ class Reader:
         else:
             node = Project(node, (Column(attr, ref(value)),))
         for known_attr, known in scalars.items():
-            if isinstance(known, Project) and isinstance(node, Project) and known.input is node.input:
-                if known.columns[0].expr == node.columns[0].expr:
-                    return next(a for a in known.attrs if a.id == known_attr)
+            same = isinstance(known, Project) and known.input is node.input
+            if same and known.columns[0].expr == node.columns[0].expr:  # type: ignore[attr-defined]
+                return next(a for a in known.attrs if a.id == known_attr)
         scalars[attr.id] = node
         return attr
 

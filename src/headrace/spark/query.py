@@ -22,7 +22,9 @@ _CLOCK = re.compile(r"\b(current_date|current_timestamp|now|localtimestamp|curre
 class Query:
     """A query as Spark understands it: its operators, its output, and whether the clock is part of it."""
 
-    def __init__(self, catalyst: Catalyst, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]) -> None:
+    def __init__(
+        self, catalyst: Catalyst, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]
+    ) -> None:
         self.name = name
         self.text = query if isinstance(query, str) else None
         spark = catalyst.spark

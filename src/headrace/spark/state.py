@@ -38,11 +38,17 @@ class State:
 
 
 def bound_frame(
-    catalyst: Catalyst, plan: Any, attrs: tuple[Attr, ...], unit: bool, *, consolidated: bool, weighted: bool = True
+    catalyst: Catalyst,
+    plan: Any,
+    attrs: tuple[Attr, ...],
+    unit: bool,
+    *,
+    consolidated: bool,
+    weighted: bool = True,
 ) -> Frame:
     """A plan's columns, by position, under the ids of attributes; the weight is the last where there is one."""
     weight = catalyst.weight() if weighted else None
     output = plan.output()
     wanted = attrs if weight is None else (*attrs, weight)
-    columns = [catalyst.alias(output.apply(i), catalyst.attr(a)) for i, a in enumerate(wanted)]
+    columns = [catalyst.named(a, output.apply(i)) for i, a in enumerate(wanted)]
     return Frame(catalyst, catalyst.project(columns, plan), attrs, weight, unit, consolidated)

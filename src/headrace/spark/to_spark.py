@@ -166,9 +166,7 @@ class Compiler:
         return [] if frame.weight is None else [self.c.attr(frame.weight)]
 
     def _union(self, u: Union) -> Frame:
-        frames = [
-            self.compile(branch).select(order) for branch, order in zip(u.branches, u.orders, strict=True)
-        ]
+        frames = [self.compile(branch).select(order) for branch, order in zip(u.branches, u.orders, strict=True)]
         frames[0] = self._renamed(frames[0], u.columns)
         if len(frames) == 1:
             return frames[0]
@@ -306,9 +304,7 @@ class Compiler:
         if call.merging is Merging.NEVER:
             return [self.c.named(attrs[0], self._whole(call))]
         names = [name_of(a) for a in aggregates.argument_attrs(call)]
-        return [
-            self.c.named(a, text) for a, text in zip(attrs, aggregates.computed(call, names, weight), strict=True)
-        ]
+        return [self.c.named(a, text) for a, text in zip(attrs, aggregates.computed(call, names, weight), strict=True)]
 
     def _whole(self, call: Call) -> Any:
         """The call as Spark has it; one that Headrace wrote itself is SQL over unique names."""
@@ -400,4 +396,3 @@ class Compiler:
             e = self.c.attr(a) if orderable else self.c.sql(f"cast({name_of(a)} as string)")
             keys.append(self.c.sort_key(e))
         return keys
-

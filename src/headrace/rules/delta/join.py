@@ -53,6 +53,4 @@ def _links(join: Join, seen: set[str], member: set[str]) -> int:
 
 
 def _bridges(left: frozenset[str], right: frozenset[str], seen: set[str], member: set[str]) -> bool:
-    return bool(left and right) and (
-        (left <= seen and right <= member) or (right <= seen and left <= member)
-    )
+    return bool(left and right) and ((left <= seen and right <= member) or (right <= seen and left <= member))

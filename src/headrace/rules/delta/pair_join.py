@@ -44,6 +44,4 @@ def rejoin_left(join: PairJoin, memo: Memo) -> Iterator[Node]:
     def join_with(left: Rel, version: Version) -> Node:
         return join.with_inputs((left, Snapshot(join.right, version)))
 
-    yield union(
-        join_with(Delta(join.left, OLD, NEW), NEW), join_with(met, NEW), Negate(join_with(met, OLD))
-    )
+    yield union(join_with(Delta(join.left, OLD, NEW), NEW), join_with(met, NEW), Negate(join_with(met, OLD)))

@@ -38,13 +38,11 @@ def match_counts(join: PairJoin, memo: Memo) -> Iterator[Node]:
             yield unmatched
         case "existence":
             assert join.exists is not None
-            yield union(
-                _with(matched, join.exists, boolean(True)), _with(unmatched, join.exists, boolean(False))
-            )
+            yield union(_with(matched, join.exists, boolean(True)), _with(unmatched, join.exists, boolean(False)))
         case "left outer":
             yield union(_pairs(join), _padded(unmatched, left.attrs, right.attrs))
         case "full outer":
-            flipped = tuple((r, l) for l, r in keys)
+            flipped = tuple((b, a) for a, b in keys)
             lonely = union(prune(right, right.attrs), Negate(_matched(right, left, flipped, memo)))
             yield union(
                 _pairs(join),

@@ -270,7 +270,7 @@ class FolderSource:
 
     def _schema(self) -> StructType:
         if self.folder.schema is not None:
-            return StructType.fromDDL(self.folder.schema)
+            return self._declared(self.folder.schema)
         first = self._manifest.files[0].path if self._manifest.files else None
         files = [self.path / first] if first else sorted(self._visible())
         if not files:
@@ -289,6 +289,11 @@ class FolderSource:
             ) from problem
         kept = [f for f in types if not (self.folder.changes and f.name in _FEED)]
         return StructType([StructField(f.name, f.dataType, True) for f in kept])
+
+    def _declared(self, text: str) -> StructType:
+        found = StructType.fromDDL(text)
+        assert isinstance(found, StructType)
+        return found
 
     # --- the manifest
 
@@ -309,4 +314,4 @@ _STRING = StringType()
 
 
 def _name(kind: object) -> str:
-    return "absent" if kind is None else kind.simpleString()  # type: ignore[attr-defined,no-any-return]
+    return "absent" if kind is None else kind.simpleString()  # type: ignore[attr-defined]
