@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "spark.driver.memory": "6g",
+    # A test run is over before the optimising compiler would have paid for itself.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.default.parallelism": "2",

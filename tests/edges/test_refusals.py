@@ -42,7 +42,7 @@ def refuses(case: Maintained, view: hr.View, code: str, mend: Path | None = None
     [
         ("SELECT * FROM nowhere", "NOT_RESOLVED", "nowhere"),
         ("SELECT nothing FROM t", "NOT_RESOLVED", "nothing"),
-        ("SELECT FROM WHERE", "SYNTAX", "FROM"),
+        ("SELEC k FROM t", "SYNTAX", "SELEC"),
         ("SELECT rand() AS r FROM t", "NOT_DETERMINISTIC", "rand"),
         ("SELECT uuid() AS u, k FROM t", "NOT_DETERMINISTIC", "uuid"),
         ("SELECT k, k FROM t", "COLUMN_TWICE", "k"),

@@ -204,7 +204,7 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
         got = Answer.of(view.handle.read())
         outcome.refreshes += 1
     except Exception as error:
-        failure(f"{type(error).__name__}: {_first_line(error)}", _short_traceback(error))
+        failure(f"{type(error).__name__}: {_cause(error)}", _short_traceback(error))
         return outcome
     finally:
         outcome.refresh_seconds += time.perf_counter() - started
@@ -235,11 +235,14 @@ def _plan_of(view: Any) -> str:
         return f"no explanation: {error}"
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or "no message").splitlines()[0][:300]
+def _cause(error: Exception) -> str:
+    """One line that says what went wrong; of an error in the JVM, its deepest cause."""
+    lines = str(error).strip().splitlines() or ["no message"]
+    causes = [line for line in lines if line.startswith(("Caused by: ", ": "))]
+    return (causes or lines[:1])[-1].removeprefix("Caused by").removeprefix(": ")[:300]
 
 
 def _short_traceback(error: Exception) -> str:
-    """The whole error without the JVM's frames."""
-    text = "".join(traceback.format_exception(error))
-    return text.split("JVM stacktrace:")[0][-6000:]
+    """The whole error without the frames of the JVM."""
+    lines = "".join(traceback.format_exception(error)).split("JVM stacktrace:")[0].splitlines()
+    return "\n".join(line[:500] for line in lines if not line.startswith(("\tat ", "\t...")))

@@ -48,9 +48,7 @@ def base_tables(benchmark: str, folder: Path) -> Tables:
             )
             make = {"h": _make_h, "ds": _make_ds}[benchmark]
             for table, sql in make(db, raw).items():
-                db.execute(
-                    f"COPY (FROM ({sql}) ORDER BY ALL) TO '{partial / table}.parquet' (FORMAT parquet)"
-                )
+                db.execute(f"COPY (FROM ({sql}) ORDER BY ALL) TO '{partial / table}.parquet' (FORMAT parquet)")
         shutil.rmtree(raw)
         publish(partial, home)
     return {file.stem: _nullable(pq.read_table(file)) for file in sorted(home.glob("*.parquet"))}

@@ -57,9 +57,7 @@ Changes = dict[tuple[str, int], list[tuple[str, str]]]
 # (benchmark, number): [(what the text says, what Spark is given)]
 DIALECT: Changes = {
     # All that was sold in a year may have come back.
-    ("ds", 75): [
-        ("CAST(prev_yr.sales_cnt AS DECIMAL(17,2))", "nullif(CAST(prev_yr.sales_cnt AS DECIMAL(17,2)), 0)")
-    ],
+    ("ds", 75): [("CAST(prev_yr.sales_cnt AS DECIMAL(17,2))", "nullif(CAST(prev_yr.sales_cnt AS DECIMAL(17,2)), 0)")],
 }
 
 WIDER: Changes = {
@@ -127,9 +125,7 @@ class Query:
 
     def ordered(self, columns: int) -> str:
         """The text with ties in its last ORDER BY … LIMIT decided by all of its output columns."""
-        found = re.search(
-            r"\bORDER\s+BY\b(?!.*\bORDER\s+BY\b)(?P<keys>.*)(?P<limit>\bLIMIT\s+\d+)$", self.sql, RE
-        )
+        found = re.search(r"\bORDER\s+BY\b(?!.*\bORDER\s+BY\b)(?P<keys>.*)(?P<limit>\bLIMIT\s+\d+)$", self.sql, RE)
         if not found:
             return self.sql
         ties = "".join(f", {i + 1}" for i in range(columns))

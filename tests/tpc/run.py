@@ -61,20 +61,12 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("benchmark", choices=sorted(COUNTS))
     parser.add_argument("numbers", nargs="*", type=int, help="of the queries; all when none is given")
-    parser.add_argument(
-        "--stages", type=int, default=USUAL, choices=range(1, len(LOADS) + 1), help="loads to run"
-    )
-    parser.add_argument(
-        "--keep-data", type=Path, default=Path(tempfile.gettempdir()) / "headrace-tpc", metavar="DIR"
-    )
-    parser.add_argument(
-        "--keep-warehouses", action="store_true", help="leave what each query wrote in DIR/trials"
-    )
+    parser.add_argument("--stages", type=int, default=USUAL, choices=range(1, len(LOADS) + 1), help="loads to run")
+    parser.add_argument("--keep-data", type=Path, default=Path(tempfile.gettempdir()) / "headrace-tpc", metavar="DIR")
+    parser.add_argument("--keep-warehouses", action="store_true", help="leave what each query wrote in DIR/trials")
     parser.add_argument("--explain", action="store_true", help="print each view's plan")
     parser.add_argument("--plain", action="store_true", help="batch answers only: prove data and texts")
     return parser.parse_args()

@@ -144,9 +144,7 @@ def step(table: str, history: History, base: pa.Table, before: pa.Table | None) 
     raise ValueError(kind)
 
 
-def _mixed(
-    table: str, number: int, base: pa.Table, before: pa.Table, arriving: pa.Table
-) -> tuple[pa.Table, pa.Table]:
+def _mixed(table: str, number: int, base: pa.Table, before: pa.Table, arriving: pa.Table) -> tuple[pa.Table, pa.Table]:
     size = before.num_rows
     order = _shuffled(f"{table} {number}", size)
     # Few of the others: a row of a dimension takes many answers with it.
@@ -192,10 +190,7 @@ def _updated(salt: str, table: str, base: pa.Table, old: pa.Table) -> pa.Table:
 def _arriving(table: str, size: int, number: int) -> list[int]:
     """The places in the base table of the rows that are inserted by a load."""
     shares = (1, 1, 1, 1) if table == "date_dim" else (6, 4, 3, 2)  # without its day a sale says nothing
-    later = [
-        max(size * share // 100, int(size >= least))
-        for share, least in zip(shares, (2, 12, 12, 12), strict=True)
-    ]
+    later = [max(size * share // 100, int(size >= least)) for share, least in zip(shares, (2, 12, 12, 12), strict=True)]
     ends = [size - sum(later[i:]) for i in range(len(later))] + [size]
     start = ends[number - 1] if number else 0
     return _shuffled(table, size)[start : ends[number]] if number < len(ends) else []

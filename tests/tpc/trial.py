@@ -31,9 +31,7 @@ class Refresh:
 class Trial:
     """A warehouse of its own for one query, with one source for each table that it reads."""
 
-    def __init__(
-        self, query: Query, spark: SparkSession, ledger: Ledger, answers: Answers, folder: Path
-    ) -> None:
+    def __init__(self, query: Query, spark: SparkSession, ledger: Ledger, answers: Answers, folder: Path) -> None:
         self.query = query
         self._spark, self._ledger, self._answers, self._folder = spark, ledger, answers, folder
         self._histories = histories(query, sizes(ledger))
@@ -55,8 +53,7 @@ class Trial:
 
     def truth(self, load: int) -> dict[str, Path]:
         return {
-            table: self._ledger.load(table, history[: load + 1]).truth
-            for table, history in self._histories.items()
+            table: self._ledger.load(table, history[: load + 1]).truth for table, history in self._histories.items()
         }
 
     def check(self, load: int, refresh: Refresh) -> None:

@@ -146,7 +146,7 @@ class Planner:
         if extraction.facts.empty_delta(group):
             return "unchanged", None
         if group.id not in extraction.chosen:
-            return "in the join above", None
+            return "with the one above", None
         origin, rule = extraction.chosen[group.id]
         if origin == "partial_states":
             partial = _partial_group(self.memo, group)

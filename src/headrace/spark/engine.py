@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -23,6 +25,8 @@ from headrace.spark.state import State
 
 class Engine:
     """Spark for one view, or for the warehouse itself. Attributes are bound for one view's query."""
+
+    query_failures = (PySparkException, Py4JJavaError)
 
     def __init__(self, spark: SparkSession | None) -> None:
         self.spark = spark if spark is not None else start_session()

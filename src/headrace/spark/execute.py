@@ -63,6 +63,7 @@ class Run:
         self.measures = Measures()
         self.result_files: list[Path] = []
         self.overwrite = False
+        self._loading = False
         self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
         self._frames: dict[str, Frame] = {}
         self._held: list[Any] = []
@@ -72,6 +73,7 @@ class Run:
         self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step)
 
     def run(self, plan: Plan) -> None:
+        self._loading = plan.situation is None
         try:
             for step in plan.steps:
                 started = time.perf_counter()
@@ -156,17 +158,20 @@ class Run:
 
     def _snapshot(self, source: Source, at: Version) -> Frame:
         version = self.until if at == NEW else self.since
-        self.measures.rows_read += self.sources[source.name].rows(0, version.at(source.name))
-        return self._bound(source, self.sources[source.name].read(0, version.at(source.name)))
+        frame = self._read(source, 0, version.at(source.name))
+        return frame.consolidate() if self._loading and frame.weight is not None else frame
 
     def _delta(self, source: Source) -> Frame:
-        name = source.name
-        self.measures.rows_read += self.sources[name].rows(self.since.at(name), self.until.at(name))
-        return self._bound(source, self.sources[name].read(self.since.at(name), self.until.at(name)))
+        frame = self._read(source, self.since.at(source.name), self.until.at(source.name))
+        return frame.consolidate() if frame.weight is not None else frame
 
-    def _bound(self, source: Source, frame: DataFrame) -> Frame:
-        plan = frame._jdf.queryExecution().analyzed()
-        weighted = self.sources[source.name].can_shrink
+    def _read(self, source: Source, since: int, until: int) -> Frame:
+        """Rows of a source; with weights only where some leave, for a row that came and went must not be seen:
+        an expression might fail on it."""
+        reader = self.sources[source.name]
+        self.measures.rows_read += reader.rows(since, until)
+        weighted = reader.leaving(since, until) > 0
+        plan = reader.read(since, until, weighted=weighted)._jdf.queryExecution().analyzed()
         return bound_frame(self.catalyst, plan, source.attrs, True, consolidated=False, weighted=weighted)
 
     def _load(self, load: Load) -> Frame:

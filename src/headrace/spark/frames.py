@@ -88,7 +88,10 @@ class Frame:
     def _replicated(self, count: Any, *, keep_weight: bool) -> Frame:
         """Each row as often as ``count`` says; ``count`` is the last column below."""
         c = self.catalyst
-        kept = self.columns if keep_weight else [c.attr(a) for a in self.attrs]
-        plan = c.generate(c.replicate(count, kept), list(range(len(kept) + 1)), kept, self.plan)
         weight = self.weight if keep_weight else None
+        kept = self.attrs if weight is None else (*self.attrs, weight)
+        made = [c.twin(a, "copy") for a in kept]
+        generator = c.replicate(count, [c.attr(a) for a in kept])
+        plan = c.generate(generator, list(range(len(kept) + 1)), [c.attr(m) for m in made], self.plan)
+        plan = c.project([c.named(a, c.attr(m)) for a, m in zip(kept, made, strict=True)], plan)
         return replace(self, plan=plan, weight=weight, unit=True, consolidated=False)

@@ -65,7 +65,7 @@ def _execution(session: SparkSession, name: str, query: str | DataFrame, schemas
         jvm: Any = session._jvm
         execution = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan).queryExecution()
     logical = execution.analyzed()
-    if "Command" in logical.getClass().getSimpleName() or logical.output().size() == 0:
+    if "CommandResult" in execution.commandExecuted().toString() or logical.output().size() == 0:
         raise QueryError("NOT_A_QUERY", f'view "{name}" is a command, not a query', hint="give a SELECT")
     return execution
 
@@ -79,8 +79,7 @@ def _nondeterministic(plan: Any) -> str:
 
 
 def _message(problem: Exception) -> str:
-    text = getattr(problem, "getMessage", lambda: str(problem))() or str(problem)
-    return str(text).split("\n\nJVM stacktrace")[0].split(";\n'")[0].strip()
+    return str(problem).split("\n\nJVM stacktrace")[0].split(";\n'")[0].strip()
 
 
 def _json(text: str) -> Any:

@@ -112,14 +112,15 @@ class FolderSource:
 
     # --- rows
 
-    def read(self, since: int, until: int) -> DataFrame:
-        """The rows of the files after ``since`` up to ``until``; with changes, weights in a last column."""
+    def read(self, since: int, until: int, *, weighted: bool = True) -> DataFrame:
+        """The rows of the files after ``since`` up to ``until``; with changes, weights in a last column if wanted."""
         files = [str(self.path / f.path) for f in self._manifest.files[since:until]]
         full = self.schema
-        if self.folder.changes:
+        weighted = weighted and self.folder.changes
+        if weighted:
             full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
         frame = self._spark.read.schema(full).parquet(*files) if files else empty_frame(self._spark, full)
-        if not self.folder.changes:
+        if not weighted:
             return frame
         weight = F.when(F.col(CHANGE_TYPE).isin(*_OUT), F.lit(-1).cast("bigint")).otherwise(F.lit(1).cast("bigint"))
         return frame.select(*(F.col(f"`{c}`") for c in self.schema.names), weight.alias(WEIGHT_COLUMN))

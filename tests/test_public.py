@@ -1,0 +1,30 @@
+"""The public names, and nothing else; importing them starts no Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import headrace
+
+
+def test_the_public_names() -> None:
+    assert sorted(headrace.__all__) == [
+        "ConfigError",
+        "Folder",
+        "HeadraceError",
+        "InternalError",
+        "OperatorReport",
+        "QueryError",
+        "RefreshReport",
+        "SourceError",
+        "StateError",
+        "View",
+        "Warehouse",
+        "__version__",
+    ]
+
+
+def test_importing_starts_no_spark() -> None:
+    code = "import headrace; from pyspark import SparkContext; assert SparkContext._active_spark_context is None"
+    subprocess.run([sys.executable, "-c", code], check=True)
