@@ -493,12 +493,14 @@ COUNTED = Attr("rows", "rows", "bigint", nullable=False)
 class Partials(Node):
     """The partial state of an Aggregate: for each group its keys, its number of rows and its buffers.
 
-    Over a snapshot it is the state itself; over a delta it is what ``+γ`` adds to the state.
+    Over a snapshot it is the state itself; over a delta (``change``) it is what ``+γ`` adds to the state, where a
+    group may have no or fewer than no rows.
     """
 
     input: Rel
     keys: tuple[Attr, ...]
     calls: tuple[Call, ...]
+    change: bool = False
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

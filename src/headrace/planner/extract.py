@@ -97,15 +97,24 @@ class Extraction:
             return Load(kept.name, group.attrs, at, kept.unique)
         node = written(self.memo, group)
         if wanted and not self.cheap(group):
-            target = group
-            while isinstance(node, Project) and node.plain and len(node.columns) == len(node.input.attrs):
-                target, node = self.memo.find(node.input), written(self.memo, node.input)
+            target = self._worth_keeping(group)
             self.wanted.setdefault(target.id, target)
             wanted = False
-            node = written(self.memo, group)
         if isinstance(node, Source):
             return Snapshot(node, at)
         return node.with_inputs(tuple(self.snapshot(i, at, wanted=wanted) for i in node.inputs))
+
+    def _worth_keeping(self, group: Group) -> Group:
+        """What to keep so that this snapshot is cheap: the partial state of an aggregate below row-wise operators,
+        one state for all that only rename, else the relation itself, filtered and pruned as it is needed."""
+        below, renamed = group, group
+        node = written(self.memo, group)
+        while isinstance(node, LINEAR) and len(node.inputs) == 1:
+            below = self.memo.find(node.inputs[0])
+            if renamed == group and isinstance(node, Project) and node.plain and len(node.columns) == len(below.attrs):
+                renamed = below
+            node = written(self.memo, below)
+        return below if isinstance(node, Partials) else renamed
 
     def cheap(self, rel: Rel) -> bool:
         """Whether a snapshot is read from sources and states by row-wise operators alone."""
@@ -115,7 +124,7 @@ class Extraction:
         node = written(self.memo, group)
         if isinstance(node, Source | Constant):
             return True
-        return isinstance(node, (*LINEAR, Partials)) and all(self.cheap(i) for i in node.inputs)
+        return isinstance(node, LINEAR) and all(self.cheap(i) for i in node.inputs)
 
     def realise(self, rel: Rel) -> Node | None:
         """A concrete tree for a node of the memo; None when it is empty."""

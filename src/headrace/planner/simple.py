@@ -145,14 +145,14 @@ class Planner:
             return ("unchanged" if extraction.facts.empty_delta(group) else "read"), None
         if extraction.facts.empty_delta(group):
             return "unchanged", None
-        if group.id not in extraction.chosen:
-            return "with the one above", None
-        origin, rule = extraction.chosen[group.id]
-        if origin == "partial_states":
-            partial = _partial_group(self.memo, group)
-            rule = extraction.chosen[partial][1] if partial in extraction.chosen else rule
-        elif origin != "query":
+        partial = _partial_group(self.memo, group)
+        origin, rule = extraction.chosen.get(group.id, ("partial_states", ""))
+        if origin == "partial_states" and partial in extraction.chosen:
+            rule = extraction.chosen[partial][1]
+        elif origin != "query" and rule:
             return _METHODS[origin], None
+        if not rule:
+            return "with the one above", None
         method = _METHODS[rule]
         return method, _reason(node) if method == "recompute" else None
 

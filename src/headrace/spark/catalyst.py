@@ -148,6 +148,15 @@ class Catalyst:
     def null(self, ddl: str) -> Any:
         return self._literal(None, self.type_of(ddl))
 
+    def checked(self, value: Attr, count: Attr, failure: str) -> Any:
+        """The value, or Spark's error of that class where the count is more than one."""
+        e = self._expressions
+        found, _ = self.attr(value), self.attr(count)
+        many = self.sql(f"{name_of(count)} > 1L")
+        nothing = self.sql("cast(map() as map<string, string>)")
+        error = e.RaiseError(self.sql(f"'{failure}'"), nothing, found.dataType())
+        return e.If(many, error, found)
+
     def equal(self, left: Any, right: Any, null_safe: bool = False) -> Any:
         return self._null_safe(left, right) if null_safe else self._equal(left, right)
 

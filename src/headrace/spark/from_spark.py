@@ -34,11 +34,11 @@ from headrace.ir.rel import (
     Window,
     prune,
 )
-from headrace.spark.catalyst import Catalyst, items, name_of
+from headrace.spark.catalyst import Catalyst, items
 
 _SAFE_DIGITS = 28  # a sum has ten digits more, up to 38: 10^10 rows cannot overflow it
 SOURCE_KEY = "headrace.source"
-_TOO_MANY = "raise_error('SCALAR_SUBQUERY_TOO_MANY_ROWS', map())"
+_TOO_MANY = "SCALAR_SUBQUERY_TOO_MANY_ROWS"
 
 _TRANSPARENT = {
     "Sort": "order is not part of a bag of rows",
@@ -88,7 +88,8 @@ class Reader:
         number = attribute.exprId().id()
         if number not in self._ids:
             self._ids[number] = str(len(self._ids))
-        found = Attr(self._ids[number], attribute.name(), attribute.dataType().catalogString(), attribute.nullable())
+        name = re.sub(r"#\d+L?", "", attribute.name())
+        found = Attr(self._ids[number], name, attribute.dataType().catalogString(), attribute.nullable())
         self.catalyst.bind(found, attribute)
         return found
 
@@ -457,8 +458,9 @@ class Reader:
                 text="count(1)",
             )
             node = Aggregate(node, (), (any_value, counted))
-            text = f"if({name_of(several)} > 1, {_TOO_MANY}, {name_of(any_value.attr)})"
-            expression = Expr(text, frozenset({several.id, any_value.attr.id}), value.type, "sql")
+            text = f"the only one of {value.name}#{value.id}"
+            checked = self.catalyst.checked(any_value.attr, several, _TOO_MANY)
+            expression = Expr(text, frozenset({several.id, any_value.attr.id}), value.type, "engine", checked)
             node = Project(node, (Column(attr, expression),))
         else:
             node = Project(node, (Column(attr, ref(value)),))

@@ -284,6 +284,8 @@ class Compiler:
         for call in p.calls:
             results += self._buffers(call, weight)
         plan = self.c.aggregate([self.c.attr(k) for k in p.keys], results, plan)
+        if weight is not None and p.keys and not p.change:
+            plan = self.c.filter(f"{name_of(COUNTED)} > 0L", plan)
         return Frame(self.c, plan, p.attrs, consolidated=True)
 
     def _arguments(self, call: Call) -> list[Any]:

@@ -27,7 +27,7 @@ def merge_partials(p: Partials, memo: Memo) -> Iterator[Node]:
     merging = min((c.merging for c in p.calls), default=Merging.ALWAYS)
     if merging is Merging.NEVER:
         return
-    change = Partials(Delta(p.input, OLD, NEW), p.keys, p.calls)
+    change = Partials(Delta(p.input, OLD, NEW), p.keys, p.calls, change=True)
     state: Node = Snapshot(memo.find(p), OLD)
     if p.keys:
         state = Restrict(state, p.keys, Keys((change,), (p.keys,)))
