@@ -8,7 +8,7 @@ that each table holds after a batch, kept in Python.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,6 +115,68 @@ class History:
         return f"History(({', '.join(steps)},){plain})"
 
 
+def smaller(history: History) -> Iterator[History]:
+    """Histories with one thing less: a batch, a table's files in one, a change."""
+    steps = history.batches
+    for i in range(len(steps) - 1, 0, -1):
+        yield from _valid(history, (*steps[:i], *steps[i + 1 :]))
+    for i, step in enumerate(steps):
+        for name, files in step.items():
+            if len(files) > 1 or any(files):
+                rest = {other: written for other, written in step.items() if other != name}
+                yield from _valid(history, (*steps[:i], rest, *steps[i + 1 :]))
+                yield from _without_one(history, i, name)
+
+
+def _without_one(history: History, i: int, name: str) -> Iterator[History]:
+    steps = history.batches
+    file = tuple(change for written in steps[i][name] for change in written)
+    for place, change in enumerate(file):
+        if change.type != AFTER:
+            width = 2 if change.type == BEFORE else 1
+            fewer = {**steps[i], name: (file[:place] + file[place + width :],)}
+            yield from _valid(history, (*steps[:i], fewer, *steps[i + 1 :]))
+        if change.type == BEFORE:
+            # Both the old row and the new one.
+            old, new = change.row, file[place + 1].row
+            yield from _without_row(history, name, old, new)
+        elif change.type == INSERT:
+            yield from _without_row(history, name, change.row, None)
+
+
+def _without_row(history: History, name: str, row: Row, other: Row | None) -> Iterator[History]:
+    """Without one row that comes and goes: its insert, and its delete or the first half of its update."""
+    steps = [dict(step) for step in history.batches]
+    wanted = [INSERT, DELETE]
+    for step in steps:
+        files = []
+        for file in step.get(name, ()):
+            kept: list[Change] = []
+            for change in file:
+                gone = wanted and repr(change.row) == repr(row)
+                if gone and change.type == wanted[0]:
+                    wanted.pop(0)
+                elif gone and wanted == [DELETE] and change.type == BEFORE:
+                    wanted.clear()
+                elif other is not None and not wanted and change == Change(AFTER, other):
+                    kept.append(Change(INSERT, other))
+                    other = None
+                else:
+                    kept.append(change)
+            files.append(tuple(kept))
+        if name in step:
+            step[name] = tuple(files)
+    if not wanted:
+        yield from _valid(history, tuple(steps))
+
+
+def _valid(history: History, steps: tuple[Batch, ...]) -> Iterator[History]:
+    try:
+        yield History(steps, history.plain)
+    except ValueError:
+        return
+
+
 def arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
     """The rows as an Arrow table with the table's schema."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
@@ -165,7 +227,7 @@ def _row_code(row: Row) -> str:
 @st.composite
 def histories(draw: st.DrawFn, special: bool = False) -> History:
     """Data and up to three batches of changes. `special` adds NaN to the doubles."""
-    return _Chronicler(Pen(draw), special).history()
+    return _Chronicler(Pen.drawing(draw), special).history()
 
 
 class _Chronicler:

@@ -17,7 +17,8 @@ _SPREAD_OF = "var_pop"
 
 
 def computed(call: Call, argument: list[str], weight: str | None) -> list[str]:
-    """The SQL of each buffer of a merging call over rows of the given weight (None: all one).
+    """The SQL of each buffer of a merging call over rows of the given weight (None: all one). But for counts,
+    the weight must be +1 or −1.
 
     ``argument`` names the columns that hold the call's arguments, NULL where its FILTER fails.
     """

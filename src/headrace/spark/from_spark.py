@@ -79,7 +79,13 @@ class Reader:
         """The query with exactly the columns of the plan, in its order."""
         node = self.node(plan)
         wanted = self.output(plan)
-        return node if list(node.attrs) == wanted else prune(node, tuple(wanted))
+        if list(node.attrs) == wanted:
+            return node
+        columns: dict[Attr, Column] = {}
+        for attribute, attr in zip(items(plan.output()), wanted, strict=True):
+            shown = attr if attr not in columns else self.new_attr(attr.name, attribute)
+            columns[shown] = Column(shown, ref(attr))
+        return Project(node, tuple(columns.values()))
 
     # --- attributes and expressions
 
@@ -192,7 +198,8 @@ class Reader:
         return Opaque(children, self._columns(plan), self._head(plan), plan)
 
     def _columns(self, plan: Any) -> tuple[Attr, ...]:
-        return tuple(self.output(plan))
+        """A plan's columns; one that occurs twice is one."""
+        return tuple(dict.fromkeys(self.output(plan)))
 
     def _aligned(self, plan: Any) -> Node:
         """A child with its columns in Catalyst's order, for operators that are run as Catalyst has them."""
@@ -214,7 +221,7 @@ class Reader:
                 columns.append(Column(self.attr(e.toAttribute()), self.expr(e.child())))
             else:
                 columns.append(Column(self.attr(e), ref(self.attr(e))))
-        return tuple(columns)
+        return tuple(dict.fromkeys(columns))
 
     def _filter(self, plan: Any) -> Node:
         below = self.node(plan.child())
@@ -344,8 +351,8 @@ class Reader:
 
     def _union(self, plan: Any) -> Node:
         children = items(plan.children())
-        orders = tuple(self._columns(c) for c in children)
-        return Union(tuple(self.node(c) for c in children), orders, self._columns(plan))
+        orders = tuple(tuple(self.output(c)) for c in children)
+        return Union(tuple(self.node(c) for c in children), orders, tuple(self.output(plan)))
 
     def _expand(self, plan: Any) -> Node:
         rows = tuple(tuple(self.expr(e) for e in items(r)) for r in items(plan.projections()))

@@ -274,7 +274,7 @@ class Compiler:
         frame = self.compile(p.input)
         if any(call.merging is not Merging.ALWAYS for call in p.calls):
             frame = frame.rows()
-        elif any(b.attr.type.startswith("decimal") for b in p.buffers):
+        elif any(call.function != "count" for call in p.calls):
             frame = frame.units()
         weight = None if frame.weight is None else frame.w
         arguments = [e for call in p.calls for e in self._arguments(call)]
