@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from .cases import Trial
 from .histories import History, arrow
+from .queries import Query
 from .tables import TABLES
 
 SHOWN = 30
@@ -82,7 +82,7 @@ class Oracle:
 class Failure:
     """A view that is not what Spark says."""
 
-    sql: str
+    query: Query
     trial: Trial
     step: int
     kind: str
@@ -98,8 +98,8 @@ class Failure:
         made = f"the view is made after batch {self.trial.first}" if self.trial.first else ""
         parts = [
             f"{self.kind} after batch {self.step}",
-            self.sql,
-            self.trial.history.text(tables_in(self.sql)) + (f"\n{made}" if made else ""),
+            self.query.sql,
+            self.trial.history.text(tables_in(self.query.sql)) + (f"\n{made}" if made else ""),
             self.message.rstrip(),
             f"expected:\n{self.expected}",
             f"got:\n{self.got}" if self.got else "",
@@ -110,17 +110,7 @@ class Failure:
     def code(self) -> str:
         """A test for `test_regressions.py`."""
         first = f", first={self.trial.first}" if self.trial.first else ""
-        return f"check(\n    {self.sql!r},\n    {self.trial.history.code(tables_in(self.sql))}{first},\n)\n"
-
-
-def exception_for(failure: Failure) -> AssertionError:
-    """Different errors are different exceptions: while shrinking, one must not turn into another."""
-    return _exception(failure.kind.split(":")[0])(f"{failure}\n{failure.code()}")
-
-
-@cache
-def _exception(name: str) -> type[AssertionError]:
-    return type(name.title().replace(" ", ""), (AssertionError,), {})
+        return f"check(\n    {self.query.sql!r},\n    {self.trial.history.code(tables_in(self.query.sql))}{first},\n)\n"
 
 
 @dataclass
@@ -147,7 +137,7 @@ class Outcome:
 class _View:
     """One query of a trial, until it fails."""
 
-    sql: str
+    query: Query
     name: str
     handle: Any = None
     done: bool = False
@@ -159,7 +149,7 @@ def run_trial(spark: SparkSession, oracle: Oracle, trial: Trial, root: Path, *, 
 
     outcome = Outcome(cases=len(trial.queries))
     history = trial.history
-    views = [_View(sql, f"v{number}") for number, sql in enumerate(trial.queries, 1)]
+    views = [_View(query, f"v{number}") for number, query in enumerate(trial.queries, 1)]
     warehouse: Any = None
     with _side_by_side(threads) as each:
         for step in range(len(history.batches)):
@@ -183,23 +173,23 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     outcome = Outcome()
     started = time.perf_counter()
     try:
-        expected = oracle.answer(view.sql)
+        expected = oracle.answer(view.query.sql)
     except PySparkException as error:
         view.done = True
-        outcome.discarded.append((view.sql, error.getCondition() or type(error).__name__))
+        outcome.discarded.append((view.query.sql, error.getCondition() or type(error).__name__))
         return outcome
     finally:
         outcome.oracle_seconds += time.perf_counter() - started
 
     def failure(kind: str, message: str, got: str = "") -> None:
         view.done = True
-        found = Failure(view.sql, trial, step, kind, message, expected.text(), got, _plan_of(view.handle))
+        found = Failure(view.query, trial, step, kind, message, expected.text(), got, _plan_of(view.handle))
         outcome.failures.append(found)
 
     started = time.perf_counter()
     try:
         if view.handle is None:
-            view.handle = warehouse.view(view.name, view.sql)
+            view.handle = warehouse.view(view.name, view.query.sql)
         view.handle.refresh()
         got = Answer.of(view.handle.read())
         outcome.refreshes += 1

@@ -116,65 +116,56 @@ class History:
 
 
 def smaller(history: History) -> Iterator[History]:
-    """Histories with one thing less: a batch, a table's files in one, a change."""
+    """Histories with one thing less: a batch, a table, a table in one batch, a change."""
     steps = history.batches
     for i in range(len(steps) - 1, 0, -1):
         yield from _valid(history, (*steps[:i], *steps[i + 1 :]))
-    for i, step in enumerate(steps):
-        for name, files in step.items():
-            if len(files) > 1 or any(files):
-                rest = {other: written for other, written in step.items() if other != name}
-                yield from _valid(history, (*steps[:i], rest, *steps[i + 1 :]))
-                yield from _without_one(history, i, name)
+    for name in TABLES:
+        changes = [(i, change) for i, step in enumerate(steps) for f in step.get(name, ()) for change in f]
+        yield from _with(history, name, [])
+        for i in sorted({i for i, _ in changes}, reverse=True):
+            yield from _with(history, name, [(j, change) for j, change in changes if j != i])
+        for place, (_, change) in enumerate(changes):
+            pair = 2 if change.type == BEFORE else 1
+            if change.type != AFTER:
+                yield from _with(history, name, changes[:place] + changes[place + pair :])
+            if change.type == INSERT:
+                yield from _with(history, name, _without_life(changes, place))
 
 
-def _without_one(history: History, i: int, name: str) -> Iterator[History]:
-    steps = history.batches
-    file = tuple(change for written in steps[i][name] for change in written)
-    for place, change in enumerate(file):
-        if change.type != AFTER:
-            width = 2 if change.type == BEFORE else 1
-            fewer = {**steps[i], name: (file[:place] + file[place + width :],)}
-            yield from _valid(history, (*steps[:i], fewer, *steps[i + 1 :]))
-        if change.type == BEFORE:
-            # Both the old row and the new one.
-            old, new = change.row, file[place + 1].row
-            yield from _without_row(history, name, old, new)
-        elif change.type == INSERT:
-            yield from _without_row(history, name, change.row, None)
+def _without_life(changes: list[tuple[int, Change]], place: int) -> list[tuple[int, Change]]:
+    """Without the row inserted here, which is deleted or updated later."""
+    row = repr(changes[place][1].row)
+    rest = list(changes)
+    for end in range(place + 1, len(rest)):
+        kind = rest[end][1].type
+        if kind in (DELETE, BEFORE) and repr(rest[end][1].row) == row:
+            if kind == BEFORE:
+                rest[end + 1] = (rest[end + 1][0], Change(INSERT, rest[end + 1][1].row))
+            del rest[end]
+            break
+    del rest[place]
+    return rest
 
 
-def _without_row(history: History, name: str, row: Row, other: Row | None) -> Iterator[History]:
-    """Without one row that comes and goes: its insert, and its delete or the first half of its update."""
-    steps = [dict(step) for step in history.batches]
-    wanted = [INSERT, DELETE]
-    for step in steps:
-        files = []
-        for file in step.get(name, ()):
-            kept: list[Change] = []
-            for change in file:
-                gone = wanted and repr(change.row) == repr(row)
-                if gone and change.type == wanted[0]:
-                    wanted.pop(0)
-                elif gone and wanted == [DELETE] and change.type == BEFORE:
-                    wanted.clear()
-                elif other is not None and not wanted and change == Change(AFTER, other):
-                    kept.append(Change(INSERT, other))
-                    other = None
-                else:
-                    kept.append(change)
-            files.append(tuple(kept))
-        if name in step:
-            step[name] = tuple(files)
-    if not wanted:
-        yield from _valid(history, tuple(steps))
+def _with(history: History, name: str, changes: list[tuple[int, Change]]) -> Iterator[History]:
+    """The history with these changes of one table instead of its own, in one file for each batch."""
+    steps = []
+    for i, step in enumerate(history.batches):
+        files = {other: written for other, written in step.items() if other != name}
+        if file := tuple(change for j, change in changes if j == i):
+            files[name] = (file,)
+        steps.append(files)
+    yield from _valid(history, tuple(steps))
 
 
 def _valid(history: History, steps: tuple[Batch, ...]) -> Iterator[History]:
     try:
-        yield History(steps, history.plain)
+        other = History(steps, history.plain)
     except ValueError:
         return
+    if other != history:
+        yield other
 
 
 def arrow(table: Table, rows: Sequence[Row]) -> pa.Table:

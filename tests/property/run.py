@@ -2,7 +2,7 @@
 
 Prints each failing case in short and goes on; the details of all of them, with the plans and with tests to
 paste into `test_regressions.py`, go to a file. Every case belongs to a numbered trial:
-`--seed <number> --cases 1` runs that trial again, `--shrink` makes its failing case small.
+`--seed <number> --cases 1` runs that trial again, `--shrink` makes failing cases small.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pyspark.sql import SparkSession
 
-from property.cases import Trial, drawn, examine
-from property.check import Failure, Oracle, Outcome, exception_for, run_trial
+from property.cases import Trial, drawn
+from property.check import Oracle, Outcome, run_trial
+from property.reduce import reduced
 from property.scripts import session
 
 
 def main() -> int:
     arguments = _arguments()
     runner = Runner(session())
-    if arguments.shrink:
-        return shrink(runner, arguments.seed, arguments.nan)
 
     total, kinds = Outcome(), Counter[str]()
     started = time.perf_counter()
@@ -42,6 +42,10 @@ def main() -> int:
             for failure in outcome.failures:
                 kinds[failure.kind[:150]] += 1
                 print(f"--- trial {number}: {failure}", flush=True)
+                if arguments.shrink:
+                    tell = partial(print, " ", flush=True)
+                    failure = reduced(failure, runner, seconds=arguments.shrink, tell=tell)
+                    print(f"--- trial {number}, made small: {failure}\n{failure.code()}", flush=True)
                 details.write(f"--- trial {number}: {failure.text(plan=True)}\n{failure.code()}\n")
                 details.flush()
             if arguments.stop_at and len(total.failures) >= arguments.stop_at:
@@ -68,7 +72,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2, help="trials side by side")
     parser.add_argument("--query", type=int, metavar="N", help="only the Nth query of each trial")
     parser.add_argument("--nan", action="store_true", help="NaN among the doubles")
-    parser.add_argument("--shrink", action="store_true", help="make the failing case of trial --seed small")
+    parser.add_argument(
+        "--shrink", type=float, nargs="?", const=120, metavar="SECONDS", help="make each failing case small"
+    )
     parser.add_argument(
         "--details",
         type=Path,
@@ -115,26 +121,6 @@ def results(runner: Runner, arguments: argparse.Namespace) -> Iterator[tuple[int
         finally:
             for future in running:
                 future.cancel()
-
-
-def shrink(runner: Runner, number: int, special: bool) -> int:
-    """Find the smallest failing case of one trial. Takes minutes; shows how far it is."""
-    best: list[Failure] = []
-
-    def test(trial: Trial) -> None:
-        failures = runner(trial).failures
-        if failures:
-            best[:] = failures[:1]
-            print(f"fails: {failures[0].sql[:200]}", flush=True)
-            raise exception_for(failures[0])
-
-    try:
-        examine(number, test, special=special)
-    except AssertionError as error:
-        print(error)
-        return 1
-    print("no failing case")
-    return 0
 
 
 if __name__ == "__main__":

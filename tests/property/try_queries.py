@@ -43,11 +43,11 @@ def main() -> None:
     cases = answered = filled = changed = 0
     seconds = 0.0
     for trial in drawn(arguments.seed, special=arguments.nan):
-        answers: dict[str, list[list[str]]] = {sql: [] for sql in trial.queries}
+        answers: dict[str, list[list[str]]] = {query.sql: [] for query in trial.queries}
         failed: set[str] = set()
         for step in range(len(trial.history.batches)):
             oracle.load(trial.history, step)
-            for sql in trial.queries:
+            for sql in answers:
                 started = time.perf_counter()
                 try:
                     answer = oracle.answer(sql)
@@ -61,7 +61,7 @@ def main() -> None:
                         print(f"{condition}\n  {sql}\n  {str(error).splitlines()[0][:300]}", file=sys.stderr)
                     failed.add(sql)
                 seconds += time.perf_counter() - started
-        for sql in trial.queries:
+        for sql in answers:
             cases += 1
             lengths.append(len(sql))
             changed += len({str(rows) for rows in answers[sql]}) > 1
