@@ -65,9 +65,7 @@ class Pattern(str, Enum):
 
 def bench(
     scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 1.0,
-    delta: Annotated[
-        float, typer.Option(help="Size of a delta, as a fraction of the rows that change.")
-    ] = 0.01,
+    delta: Annotated[float, typer.Option(help="Size of a delta, as a fraction of the rows that change.")] = 0.01,
     pattern: Annotated[
         Pattern,
         typer.Option(help="random: in every table but nation and region; natural: the newest orders."),
@@ -198,9 +196,7 @@ def _measure(
             result["ratio"] = round(result["recompute_s"] / result["refresh_s"], 3)
             result["agree"] = _same_rows(ours, theirs)
             if not result["agree"]:
-                result["error"] = (
-                    f"the view ({len(ours)} rows) differs from the recompute ({len(theirs)} rows)"
-                )
+                result["error"] = f"the view ({len(ours)} rows) differs from the recompute ({len(theirs)} rows)"
     except Exception as error:
         result["error"] = result["error"] or _first_line(error)
     return result
@@ -275,11 +271,7 @@ def _same_rows(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> bo
         return tuple(f"{value:.6g}" if isinstance(value, float) else repr(value) for value in row)
 
     def equal(a: Any, b: Any) -> bool:
-        return (
-            math.isclose(a, b, rel_tol=1e-9)
-            if isinstance(a, float) and isinstance(b, float)
-            else bool(a == b)
-        )
+        return math.isclose(a, b, rel_tol=1e-9) if isinstance(a, float) and isinstance(b, float) else bool(a == b)
 
     return len(ours) == len(theirs) and all(
         len(a) == len(b) and all(map(equal, a, b))
@@ -358,9 +350,7 @@ class _LiveTable:
         self._table = Table(*COLUMNS)
         for column in self._table.columns[2:-1]:
             column.justify = "right"
-        self._progress = Progress(
-            SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn()
-        )
+        self._progress = Progress(SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
         self._task = self._progress.add_task("", total=queries)
         self.renderable = Group(self._table, self._progress)
 

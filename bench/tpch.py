@@ -64,9 +64,7 @@ def queries() -> dict[str, str]:
     return dict(sorted(texts.items()))
 
 
-def cut(
-    folder: Path, scale: float, pattern: Pattern, delta: float, deltas: int, say: Callable[[str], None]
-) -> Cut:
+def cut(folder: Path, scale: float, pattern: Pattern, delta: float, deltas: int, say: Callable[[str], None]) -> Cut:
     """The data at this scale, cut so that each delta holds the fraction `delta` of what changes.
 
     random:  of every table but nation and region, chosen by a hash of the key.

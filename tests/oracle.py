@@ -108,9 +108,7 @@ def _only_as_text(kind: DataType) -> bool:
         case MapType():
             return _only_as_text(kind.keyType) or _only_as_text(kind.valueType)
         case StructType():
-            return len(set(kind.names)) < len(kind.names) or any(
-                _only_as_text(f.dataType) for f in kind.fields
-            )
+            return len(set(kind.names)) < len(kind.names) or any(_only_as_text(f.dataType) for f in kind.fields)
         case _:
             return False
 
@@ -153,9 +151,7 @@ def _split(kind: DataType, tolerant: bool) -> Split | None:
             key, item = _split(kind.keyType, False), _split(kind.valueType, tolerant)
 
             def split_map(value: Any, *out: list[float]) -> Any:
-                entries = sorted(
-                    ((_apply(key, k, *out), v) for k, v in value), key=lambda entry: repr(entry[0])
-                )
+                entries = sorted(((_apply(key, k, *out), v) for k, v in value), key=lambda entry: repr(entry[0]))
                 return tuple((k, _apply(item, v, *out)) for k, v in entries)
 
             return split_map

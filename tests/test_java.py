@@ -72,9 +72,7 @@ def test_takes_a_java_on_the_path(machine: Machine, version: str) -> None:
     assert machine.finds(machine.root / "opt/jdk") == ""
 
 
-@pytest.mark.parametrize(
-    ("version", "major"), [("1.8.0_392", "8"), ("1.7.0", "7"), ("11.0.21", "11"), ("16", "16")]
-)
+@pytest.mark.parametrize(("version", "major"), [("1.8.0_392", "8"), ("1.7.0", "7"), ("11.0.21", "11"), ("16", "16")])
 def test_refuses_an_old_one(machine: Machine, version: str, major: str) -> None:
     machine.on_path(machine.java("opt/jdk", version))
     said = machine.refuses()
@@ -115,9 +113,7 @@ def test_an_old_java_on_the_path_yields_to_an_installed_one(machine: Machine) ->
 
 def test_asks_java_itself_for_its_home(machine: Machine) -> None:
     """A version manager puts a script on the PATH: where the script lies says nothing."""
-    machine.program(
-        "bin/java", "echo '    java.home = /opt/the jdk' >&2; echo 'openjdk version \"17.0.1\"' >&2"
-    )
+    machine.program("bin/java", "echo '    java.home = /opt/the jdk' >&2; echo 'openjdk version \"17.0.1\"' >&2")
     machine.finds(Path("/opt/the jdk"))
 
 

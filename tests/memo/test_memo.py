@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.errors import InternalError
 from headrace.ir.expr import Attr, Expr
 from headrace.ir.rel import Filter, Group, Join, Negate, Node, Source, union
 from headrace.memo.memo import Memo
@@ -47,12 +49,8 @@ def test_a_node_with_other_columns_is_refused() -> None:
     memo = Memo()
     group = memo.add(leaf("s"))
     other = Source("t", (Attr("b", "b", "int"),))
-    try:
+    with pytest.raises(InternalError, match="BAD_NODE"):
         memo.add(other, into=group)
-    except Exception as problem:
-        assert "BAD_NODE" in str(problem)
-    else:
-        raise AssertionError("a node with other columns was taken")
 
 
 @st.composite
@@ -121,9 +119,5 @@ def test_merge_is_congruence_closure(steps: list[tuple[str, int, int]]) -> None:
 
 
 def test_joins_refuse_shared_columns() -> None:
-    try:
+    with pytest.raises(InternalError, match="share"):
         Join((leaf("s"), leaf("t")), (), ())
-    except Exception as problem:
-        assert "share" in str(problem)
-    else:
-        raise AssertionError("a join of two sides with the same attribute was built")
