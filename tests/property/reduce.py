@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from . import histories, queries
 from .cases import Trial
 from .check import Failure, Outcome, tables_in
 from .histories import History
+from .queries import Query
 from .tables import TABLES
 
 TOGETHER = 6
@@ -51,16 +53,24 @@ class _Reducer:
         return self.best
 
     def shorten_query(self) -> None:
-        """Try all shorter queries, the shortest first; start again from each one that fails."""
-        while candidates := [q for q in queries.smaller(self.best.query) if q.sql not in self.passed]:
-            for some in _groups(candidates):
-                if time.monotonic() > self.end:
-                    return
-                if self.attempt(replace(self.best.trial, queries=tuple(some))):
-                    break
-                self.passed.update(query.sql for query in some)
-            else:
-                return
+        """Try all shorter queries; start again from each one that fails.
+
+        A word that was missing in many queries that pass is probably part of the failure: queries that still
+        have all such words come first, and of those the shortest.
+        """
+        missed: Counter[str] = Counter()
+        left = queries.smaller(self.best.query)
+        while left and time.monotonic() < self.end:
+            words = _words(self.best.query)
+            left = [query for query in left if query.sql not in self.passed]
+            left.sort(key=lambda query: (sum(missed[w] for w in words - _words(query)), len(query.sql)))  # noqa: B023
+            some, left = left[:TOGETHER], left[TOGETHER:]
+            if some and self.attempt(replace(self.best.trial, queries=tuple(some))):
+                left = queries.smaller(self.best.query)
+                continue
+            for query in some:
+                self.passed.add(query.sql)
+                missed.update(words - _words(query))
 
     def shrink_data(self) -> None:
         """Try all histories with one thing less; start again from each one that fails."""
@@ -93,8 +103,7 @@ class _Reducer:
             return False
         shortest = min(alike, key=lambda failure: len(failure.query.sql))
         self.best = replace(shortest, trial=replace(shortest.trial, queries=(shortest.query,)))
-        changes = sum(len(file) for step in trial.history.batches for files in step.values() for file in files)
-        self.tell(f"{len(self.best.query.sql)} letters, {changes} changes: {self.best.query.sql[:150]}")
+        self.tell(f"data {trial.history.size}, query {len(shortest.query.sql)}: {shortest.query.sql[:150]}")
         return True
 
 
@@ -103,6 +112,6 @@ def _sort(failure: Failure) -> str:
     return re.split(r"[\d'\"`\[(]", failure.kind, maxsplit=1)[0][:60]
 
 
-def _groups(candidates: Sequence[queries.Query]) -> Iterator[Sequence[queries.Query]]:
-    for start in range(0, len(candidates), TOGETHER):
-        yield candidates[start : start + TOGETHER]
+def _words(query: Query) -> set[str]:
+    """The operators and functions of the query: what is written in it, without names and constants."""
+    return set(re.findall(r"[A-Za-z_]{3,}|<=>|[<>]=?|\bt\d", query.sql))

@@ -65,6 +65,8 @@ class Extraction:
         self.deltas: dict[int, Node] = {}
         self.chosen: dict[int, tuple[str, str]] = {}
         self.wanted: dict[int, Group] = {}
+        self._realised: dict[int, Rel | None] = {}
+        self._snapshots: dict[tuple[int, Version], Rel] = {}
 
     def delta(self, rel: Rel) -> Rel | None:
         """The delta of a Tvr as a reference to its tree in ``deltas``; None when it is empty."""
@@ -94,15 +96,19 @@ class Extraction:
         if kept is not None:
             if at == NEW and not self.loading:
                 self.delta(group)
-            return Load(kept.name, group.attrs, at, kept.unique)
+            if (group.id, at) not in self._snapshots:
+                self._snapshots[group.id, at] = Load(kept.name, group.attrs, at, kept.unique)
+            return self._snapshots[group.id, at]
         node = written(self.memo, group)
         if wanted and not self.cheap(group):
             target = self._worth_keeping(group)
             self.wanted.setdefault(target.id, target)
             wanted = False
-        if isinstance(node, Source):
-            return Snapshot(node, at)
-        return node.with_inputs(tuple(self.snapshot(i, at, wanted=wanted) for i in node.inputs))
+        if (group.id, at) not in self._snapshots:
+            inputs = tuple(self.snapshot(i, at, wanted=wanted) for i in node.inputs)
+            made = Snapshot(node, at) if isinstance(node, Source) else node.with_inputs(inputs)
+            self._snapshots[group.id, at] = made
+        return self._snapshots[group.id, at]
 
     def _worth_keeping(self, group: Group) -> Group:
         """What to keep so that this snapshot is cheap: the partial state of an aggregate below row-wise operators,
@@ -133,7 +139,9 @@ class Extraction:
 
     def _realise(self, rel: Rel) -> Rel | None:
         if isinstance(rel, Group):
-            rel = self.memo.nodes(rel)[0]
+            if rel.id not in self._realised:
+                self._realised[rel.id] = self._realise(self.memo.nodes(rel)[0])
+            return self._realised[rel.id]
         match rel:
             case Delta(of=of):
                 return self.delta(of)

@@ -230,6 +230,8 @@ def _reason(node: Node) -> str:
             return "a LIMIT has no key: which rows it keeps depends on all rows"
         case Window():
             return "a window without PARTITION BY looks at all rows"
+        case Aggregate(calls=calls) if any(c.function == "any_value" and c.handle is None for c in calls):
+            return "a scalar subquery must give one row, which only all its rows tell"
         case Aggregate(calls=calls):
             hard = ", ".join(str(c) for c in calls if c.merging < 2)
             return f"{hard} over all rows neither merges nor has a key"

@@ -72,8 +72,16 @@ class Compiler:
         self._delta = delta
         self._load = load
         self._step = step
+        self._compiled: dict[int, tuple[Rel, Frame]] = {}
 
     def compile(self, rel: Rel) -> Frame:
+        """The frame of a relation; one that occurs several times is compiled once."""
+        known = self._compiled.get(id(rel))
+        if known is None:
+            known = self._compiled[id(rel)] = (rel, self._compile(rel))
+        return known[1]
+
+    def _compile(self, rel: Rel) -> Frame:
         match rel:
             case Ref():
                 return self._step(rel)
