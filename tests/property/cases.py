@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from .histories import History, histories
-from .queries import Query, queries
+from .queries import queries
 
 QUERIES = 6
 """At most so many queries over one history."""
@@ -19,7 +19,7 @@ QUERIES = 6
 class Trial:
     """Some queries over one history: one warehouse with several views."""
 
-    queries: tuple[Query, ...]
+    queries: tuple[str, ...]
     history: History
     first: int = 0
     """The batch after which the views are made."""

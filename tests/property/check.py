@@ -20,7 +20,6 @@ from pyspark.sql.types import StructType
 
 from .cases import Trial
 from .histories import History, arrow
-from .queries import Query
 from .tables import TABLES
 
 SHOWN = 30
@@ -82,7 +81,7 @@ class Oracle:
 class Failure:
     """A view that is not what Spark says."""
 
-    query: Query
+    sql: str
     trial: Trial
     step: int
     kind: str
@@ -98,8 +97,8 @@ class Failure:
         made = f"the view is made after batch {self.trial.first}" if self.trial.first else ""
         parts = [
             f"{self.kind} after batch {self.step}",
-            self.query.sql,
-            self.trial.history.text(tables_in(self.query.sql)) + (f"\n{made}" if made else ""),
+            self.sql,
+            self.trial.history.text(tables_in(self.sql)) + (f"\n{made}" if made else ""),
             self.message.rstrip(),
             f"expected:\n{self.expected}",
             f"got:\n{self.got}" if self.got else "",
@@ -110,7 +109,7 @@ class Failure:
     def code(self) -> str:
         """A test for `test_regressions.py`."""
         first = f", first={self.trial.first}" if self.trial.first else ""
-        return f"check(\n    {self.query.sql!r},\n    {self.trial.history.code(tables_in(self.query.sql))}{first},\n)\n"
+        return f"check(\n    {self.sql!r},\n    {self.trial.history.code(tables_in(self.sql))}{first},\n)\n"
 
 
 @dataclass
@@ -137,7 +136,7 @@ class Outcome:
 class _View:
     """One query of a trial, until it fails."""
 
-    query: Query
+    sql: str
     name: str
     handle: Any = None
     done: bool = False
@@ -149,7 +148,7 @@ def run_trial(spark: SparkSession, oracle: Oracle, trial: Trial, root: Path, *, 
 
     outcome = Outcome(cases=len(trial.queries))
     history = trial.history
-    views = [_View(query, f"v{number}") for number, query in enumerate(trial.queries, 1)]
+    views = [_View(sql, f"v{number}") for number, sql in enumerate(trial.queries, 1)]
     warehouse: Any = None
     with _side_by_side(threads) as each:
         for step in range(len(history.batches)):
@@ -173,23 +172,23 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     outcome = Outcome()
     started = time.perf_counter()
     try:
-        expected = oracle.answer(view.query.sql)
+        expected = oracle.answer(view.sql)
     except PySparkException as error:
         view.done = True
-        outcome.discarded.append((view.query.sql, error.getCondition() or type(error).__name__))
+        outcome.discarded.append((view.sql, error.getCondition() or type(error).__name__))
         return outcome
     finally:
         outcome.oracle_seconds += time.perf_counter() - started
 
     def failure(kind: str, message: str, got: str = "") -> None:
         view.done = True
-        found = Failure(view.query, trial, step, kind, message, expected.text(), got, _plan_of(view.handle))
+        found = Failure(view.sql, trial, step, kind, message, expected.text(), got, _plan_of(view.handle))
         outcome.failures.append(found)
 
     started = time.perf_counter()
     try:
         if view.handle is None:
-            view.handle = warehouse.view(view.name, view.query.sql)
+            view.handle = warehouse.view(view.name, view.sql)
         view.handle.refresh()
         got = Answer.of(view.handle.read())
         outcome.refreshes += 1

@@ -6,7 +6,7 @@ has one answer only, whatever the order in which its input arrives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
 
@@ -29,27 +29,13 @@ def _up_to(n: int) -> st.SearchStrategy[int]:
 
 
 class Pen:
-    """Makes choices and remembers them. The first option is always the simplest."""
+    """Makes choices. The first option is always the simplest."""
 
-    def __init__(self, choose: Callable[[int], int]) -> None:
-        self._choose = choose
-        self.choices: list[int] = []
-
-    @staticmethod
-    def drawing(draw: st.DrawFn) -> Pen:
-        return Pen(lambda n: draw(_up_to(n)))
-
-    @staticmethod
-    def repeating(choices: Sequence[int]) -> Pen:
-        """Makes these choices, as far as they are possible, and the simplest ones after them."""
-        left = iter(choices)
-        return Pen(lambda n: min(next(left, 0), n))
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
 
     def up_to(self, n: int) -> int:
-        if n <= 0:
-            return 0
-        self.choices.append(self._choose(n))
-        return self.choices[-1]
+        return self._draw(_up_to(n)) if n > 0 else 0
 
     def pick(self, options: Sequence[T]) -> T:
         return options[self.up_to(len(options) - 1)]

@@ -224,7 +224,7 @@ def _row_code(row: Row) -> str:
 @st.composite
 def histories(draw: st.DrawFn, special: bool = False) -> History:
     """Data and up to three batches of changes. `special` adds NaN to the doubles."""
-    return _Chronicler(Pen.drawing(draw), special).history()
+    return _Chronicler(Pen(draw), special).history()
 
 
 class _Chronicler:

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from .cases import Trial
 from .check import Oracle, run_trial
 from .histories import History, batch, delete, insert, update
-from .queries import Query
 
 Check = Callable[..., None]
 D = Decimal
@@ -26,7 +25,7 @@ def check(spark: SparkSession, tmp_path: Path) -> Check:
     """`check(sql, history)`: the view is what Spark says after every batch of the history."""
 
     def run(sql: str, history: History, first: int = 0) -> None:
-        outcome = run_trial(spark, Oracle(spark), Trial((Query(sql),), history, first), tmp_path)
+        outcome = run_trial(spark, Oracle(spark), Trial((sql,), history, first), tmp_path)
         assert not outcome.discarded, f"Spark cannot run this: {outcome.discarded}"
         if outcome.failures:
             pytest.fail(str(outcome.failures[0]), pytrace=False)

@@ -43,7 +43,7 @@ def main() -> None:
     cases = answered = filled = changed = 0
     seconds = 0.0
     for trial in drawn(arguments.seed, special=arguments.nan):
-        answers: dict[str, list[list[str]]] = {query.sql: [] for query in trial.queries}
+        answers: dict[str, list[list[str]]] = {sql: [] for sql in trial.queries}
         failed: set[str] = set()
         for step in range(len(trial.history.batches)):
             oracle.load(trial.history, step)

@@ -40,15 +40,9 @@ SPREAD = {
     },
     "ds": {
         1: "correlated average, shared subplan",
-        5: "UNION ALL, left outer join, ROLLUP",
         9: "fifteen scalar subqueries",
-        10: "EXISTS OR EXISTS: existence joins",
-        38: "INTERSECT, DISTINCT",
-        39: "standard deviation, self-join of an aggregate",
-        49: "rank over everything, UNION",
         51: "running window, full outer join",
         67: "ROLLUP over eight keys, rank by partition",
-        87: "EXCEPT",
     },
 }
 

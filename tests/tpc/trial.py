@@ -40,7 +40,7 @@ class Trial:
 
     @cached_property
     def view(self) -> Any:
-        warehouse = hr.Warehouse(str(self._folder / "warehouse"), spark=self._spark)
+        warehouse = hr.Warehouse(str(self._folder / ".headrace"), spark=self._spark)
         for table in self.query.tables:
             warehouse.source(table, hr.Folder(str(self._folder / table), changes=True))
         return warehouse.view(self.query.name, self.query.sql)

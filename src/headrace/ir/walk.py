@@ -39,5 +39,21 @@ def rebuild(rel: Rel, change: Callable[[Node], Rel]) -> Rel:
     return visit(rel)
 
 
+def swap(rel: Rel, target: Rel, other: Rel) -> Rel:
+    """The tree with one node, wherever it occurs, replaced by another relation."""
+    done: dict[int, Rel] = {id(target): other}
+
+    def visit(r: Rel) -> Rel:
+        if not isinstance(r, Node):
+            return r
+        if id(r) not in done:
+            inputs = tuple(visit(i) for i in r.inputs)
+            same = all(a is b for a, b in zip(inputs, r.inputs, strict=True))
+            done[id(r)] = r if same else r.with_inputs(inputs)
+        return done[id(r)]
+
+    return visit(rel)
+
+
 def sources(rel: Rel) -> frozenset[str]:
     return frozenset(n.name for n in nodes(rel) if isinstance(n, Source))

@@ -15,8 +15,10 @@ from headrace.ir.rel import (
     Consolidate,
     Group,
     Join,
+    Keys,
     Limit,
     Load,
+    Meeting,
     Node,
     Opaque,
     PairJoin,
@@ -28,7 +30,7 @@ from headrace.ir.rel import (
 )
 from headrace.ir.show import describe
 from headrace.ir.time import NEW, Situation
-from headrace.ir.walk import nodes, rebuild
+from headrace.ir.walk import nodes, rebuild, swap
 from headrace.memo.memo import Memo
 from headrace.memo.props import Facts
 from headrace.planner.explore import explore
@@ -188,7 +190,7 @@ class _Steps:
         if name in self.emitted:
             return ref
         kept = self.extraction.states.get(group)
-        inlined = self._inline(tree)
+        inlined = self._hold_shared(self._inline(tree))
         if kept is not None:
             self.emitted.add(name)
             self.steps.append(Keep(name, kept.name, Consolidate(inlined), base=False))
@@ -198,6 +200,20 @@ class _Steps:
             self.steps.append(Pin(name, inlined))
             return ref
         return inlined
+
+    def _hold_shared(self, rel: Rel) -> Rel:
+        """Hold the keys and the changes that one tree uses twice, where computing them again would cost a join."""
+        while True:
+            edges = Counter(id(i) for n in nodes(rel) for i in n.inputs)
+            for n in nodes(rel):
+                shared = isinstance(n, Keys | Meeting | Partials) and edges[id(n)] > 1
+                if shared and any(isinstance(m, _HEAVY) for i in n.inputs for m in nodes(i)):
+                    name = f"h{len(self.steps)}"
+                    self.steps.append(Pin(name, n))
+                    rel = swap(rel, n, Ref(name, n.attrs))
+                    break
+            else:
+                return rel
 
     def _inline(self, rel: Rel) -> Rel:
         for n in list(nodes(rel)):
