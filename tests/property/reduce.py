@@ -17,7 +17,6 @@ from .cases import Trial
 from .check import Failure, Outcome, tables_in
 from .histories import History
 from .shorter import shorter
-from .tables import TABLES
 
 TOGETHER = 8
 """Queries tried in one warehouse."""
@@ -75,13 +74,11 @@ class _Reducer:
     def shrink_data(self) -> None:
         """Try all histories with one thing less; start again from each one that fails."""
         self.passed.clear()
-        unused = [name for name in TABLES if name not in tables_in(self.best.sql)]
-        if unused:
-            used = [
-                {name: files for name, files in step.items() if name not in unused}
-                for step in self.best.trial.history.batches
-            ]
-            self.attempt(replace(self.best.trial, history=History(tuple(used), self.best.trial.history.plain)))
+        history, used = self.best.trial.history, tables_in(self.best.sql)
+        steps = [{name: files for name, files in step.items() if name in used} for step in history.batches]
+        fewer = History(tuple(steps), history.plain)
+        if fewer.size < history.size:
+            self.attempt(replace(self.best.trial, history=fewer))
         found = True
         while found:
             found = False

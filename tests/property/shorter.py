@@ -20,7 +20,7 @@ Edit = Callable[[Any], Any]
 def shorter(sql: str) -> list[str]:
     """All shorter queries that are one edit away."""
     tree = sqlglot.parse_one(sql, read="spark")
-    found = {}
+    found: dict[str, None] = {}
     for place, node in enumerate(tree.walk()):
         for edit in _edits(node):
             copy = tree.copy()
