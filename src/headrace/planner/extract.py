@@ -90,7 +90,7 @@ class Extraction:
     def snapshot(self, rel: Rel, at: Version, *, wanted: bool = True) -> Rel:
         """The rows of a Tvr at a version. What would be better kept as a state is noted in ``wanted``."""
         group = self.memo.find(rel)
-        if self.facts.empty_delta(group):
+        if self.facts.empty_delta(group) and not self.loading:
             at = OLD
         kept = self.states.get(group.id)
         if kept is not None:
