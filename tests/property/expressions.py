@@ -343,11 +343,15 @@ def ordered(pen: Pen, columns: Scope) -> str:
     return ", ".join(f"{column}{_direction(pen)}" for column in columns)
 
 
-def window_call(pen: Pen, scope: Scope) -> Expr:
-    """A window call with one answer: what depends on the order of peers is ordered by all columns."""
+def window_call(pen: Pen, scope: Scope, *, positional: bool) -> Expr:
+    """A window call with one answer: what depends on the order of peers is ordered by all columns.
+
+    Only one call of a SELECT may be such a positional one: which two positions of two identical rows meet in
+    one row of the answer would be left to chance.
+    """
     partition = pen.some(scope, 0, 2)
     by = f"PARTITION BY {', '.join(map(str, partition))} " if partition else ""
-    match pen.up_to(5):
+    match pen.up_to(5 if positional else 3):
         case 0:
             name, kind = pen.pick(
                 [

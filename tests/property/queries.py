@@ -341,7 +341,7 @@ class _Writer:
     def window(self, clause: From, where: Expr | None) -> Select:
         clause, where = self.narrow(clause, where)
         scope = clause.scope
-        calls = tuple(window_call(self.pen, scope) for _ in range(1 + self.pen.up_to(1)))
+        calls = tuple(window_call(self.pen, scope, positional=i == 0) for i in range(1 + self.pen.up_to(1)))
         return Select((*self.pen.some(scope, 1, 3), *calls), clause, where)
 
     def narrow(self, clause: From, where: Expr | None) -> tuple[From, Expr | None]:

@@ -30,10 +30,12 @@ class Expr:
 
     Without a handle it is one of those that Headrace itself writes, told apart by ``kind``: a reference to
     an attribute (ref), a typed NULL (null), a Boolean literal (boolean), or SQL over unique names (sql).
+    ``refs`` follows from the text; a set's order differs between processes, so it stays out of ``repr``,
+    from which names of states are made.
     """
 
     text: str
-    refs: frozenset[str]
+    refs: frozenset[str] = field(repr=False)
     type: str
     kind: str = "engine"
     handle: Any = field(compare=False, repr=False, default=None)
