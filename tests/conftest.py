@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 SETTINGS = {
     "spark.driver.memory": "6g",
     # A test run is over before the optimising compiler would have paid for itself.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms3g -Xmn1500m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Every small sort, hash table and aggregation takes a page: by default one of up to 64 MB, cleared first.
+    "spark.buffer.pageSize": "1m",
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
     # Tests run on tiny data: compiling and re-planning cost more than they gain.

@@ -15,7 +15,7 @@ A = Attr("a", "a", "int")
 
 
 def leaf(name: str) -> Source:
-    return Source(name, (A,))
+    return Source(name, (A,), ("a",))
 
 
 def test_equal_nodes_are_one_group() -> None:
@@ -48,7 +48,7 @@ def test_a_group_that_becomes_its_own_input_stays_whole() -> None:
 def test_a_node_with_other_columns_is_refused() -> None:
     memo = Memo()
     group = memo.add(leaf("s"))
-    other = Source("t", (Attr("b", "b", "int"),))
+    other = Source("t", (Attr("b", "b", "int"),), ("b",))
     with pytest.raises(InternalError, match="BAD_NODE"):
         memo.add(other, into=group)
 

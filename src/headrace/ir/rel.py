@@ -90,10 +90,11 @@ def _ids(attrs: tuple[Attr, ...]) -> set[str]:
 
 @dataclass(frozen=True)
 class Source(Node):
-    """The rows of a base relation."""
+    """The rows of a base relation: the columns that its ``fields`` name."""
 
     name: str
     columns: tuple[Attr, ...]
+    fields: tuple[str, ...]
 
     @property
     def attrs(self) -> tuple[Attr, ...]:

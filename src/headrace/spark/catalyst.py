@@ -29,6 +29,8 @@ class Catalyst:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
+        self._session = spark
+        self._single = False
         jvm: Any = spark._jvm
         self.jvm: Any = jvm
         sql = jvm.org.apache.spark.sql
@@ -40,33 +42,53 @@ class Catalyst:
         self._equal = self._expressions.EqualTo
         self._null_safe = self._expressions.EqualNullSafe
         self._and = self._expressions.And
+        self._not = self._expressions.Not
+        self._multiply = self._expressions.Multiply
+        self._coalesce = self._expressions.Coalesce
+        self._sum = self._expressions.aggregate.Sum
         self._literal = self._expressions.Literal
         self._project = self._logical.Project
         self._filter = self._logical.Filter
         self._join = self._logical.Join
         self._aggregate = self._logical.Aggregate
         self._union = self._logical.Union
+        self._gather = self._logical.Repartition
+        self._metrics = self._logical.CollectMetrics
+        self._counted: Any = None
         self._hints = getattr(getattr(self._logical, "JoinHint$"), "MODULE$").NONE()
         self._dataset = sql.classic.Dataset
         self._parser = getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$")
         self._types = getattr(getattr(sql.types, "DataType$"), "MODULE$")
         self._join_type = getattr(getattr(sql.catalyst.plans, "JoinType$"), "MODULE$")
-        self._utils = jvm.PythonUtils
+        self._to_seq = jvm.PythonUtils.toSeq
+        self._list = jvm.java.util.ArrayList
         self._option = jvm.scala.Option
         self.none = self._option.empty()
-        self.nil = self._utils.toSeq([])
+        self.nil = self._to_seq([])
         self._metadata = getattr(getattr(sql.types, "Metadata$"), "MODULE$").empty()
         self._no_metadata = self._option.apply(self._metadata)
         self._attrs: dict[str, Any] = {}
         self._by_name: dict[str, Any] = {}
         self._numbers: dict[str, Any] = {}
         self._resolved: dict[str, Any] = {}
+        self._sequences: dict[tuple[int, ...], tuple[list[Any], Any]] = {}
         self._weights = 0
+        self.zero, self.one = self.sql("0L"), self.sql("1L")
 
     # --- Scala collections
 
     def seq(self, items: Iterable[Any]) -> Any:
-        return self._utils.toSeq(list(items))
+        """A Scala Seq. Every element costs a round trip, so a Seq of the same objects is the same Seq."""
+        elements = list(items)
+        key = tuple(map(id, elements))
+        found = self._sequences.get(key)
+        if found is None:
+            made = self._list()
+            for e in elements:
+                made.add(e)
+            # The elements are held, so that no other object can take one's id.
+            found = self._sequences[key] = (elements, self._to_seq(made))
+        return found[1]
 
     def some(self, value: Any) -> Any:
         return self._option.apply(value)
@@ -97,9 +119,13 @@ class Catalyst:
         self._weights += 1
         return Attr(f"weight{self._weights}", "weight", "bigint", nullable=False)
 
-    def restart(self) -> None:
-        """Number weight columns from the start again, so that the same plan is built from the same parts."""
+    def restart(self, session: SparkSession, *, single: bool) -> None:
+        """Begin a run in a session. Weight columns are numbered from the start again, so that the same plan is
+        built from the same parts. ``single`` says that all plans work in one partition."""
         self._weights = 0
+        self._sequences.clear()
+        self._session = session
+        self._single = single
 
     def _enter(self, attr: Attr, kind: Any, number: Any) -> Any:
         name = name_of(attr)
@@ -114,7 +140,7 @@ class Catalyst:
 
     def sql(self, text: str) -> Any:
         """An expression, or an aggregate, written as SQL over unique names; resolved."""
-        found = self._resolved.get(text)
+        found = self._resolved.get(text) or self._by_name.get(text)
         if found is None:
             used = [self._by_name[n] for n in dict.fromkeys(_WORD.findall(text)) if n in self._by_name]
             leaf = self._logical.LocalRelation(self.seq(used), self.nil, False, self.none)
@@ -148,6 +174,32 @@ class Catalyst:
     def null(self, ddl: str) -> Any:
         return self._literal(None, self.type_of(ddl))
 
+    # Weights are in every operator: theirs are built, for resolving text costs ten times as much.
+
+    def total(self, weight: Attr | None) -> Any:
+        """The sum of weights, 0 over nothing."""
+        value = self.one if weight is None else self.attr(weight)
+        summed = self._sum(value).toAggregateExpression()
+        return self._coalesce(self.seq([summed, self.zero]))
+
+    def product(self, weights: Sequence[Attr]) -> Any:
+        result = self.attr(weights[0])
+        for w in weights[1:]:
+            result = self._multiply(result, self.attr(w))
+        return result
+
+    def minus(self, weight: Attr | None) -> Any:
+        return self.sql("-1L") if weight is None else self._expressions.UnaryMinus(self.attr(weight))
+
+    def not_zero(self, weight: Attr) -> Any:
+        return self._not(self._equal(self.attr(weight), self.zero))
+
+    def sign(self, change: Any, leaving: Sequence[str]) -> Any:
+        """The weight of a row by what happened to it."""
+        e = self._expressions
+        leaves = e.In(change, self.seq([self.sql(f"'{v}'") for v in leaving]))
+        return e.If(leaves, self.sql("-1L"), self.one)
+
     def checked(self, value: Attr, count: Attr, failure: str) -> Any:
         """The value, or Spark's error of that class where the count is more than one."""
         e = self._expressions
@@ -178,16 +230,21 @@ class Catalyst:
     def join(self, left: Any, right: Any, kind: Any, condition: Any | None) -> Any:
         how = self._join_type.apply(kind) if isinstance(kind, str) else kind
         on = self.none if condition is None else self.some(condition)
-        return self._join(left, right, how, on, self._hints)
+        return self.gathered(self._join(left, right, how, on, self._hints))
 
     def aggregate(self, keys: Iterable[Any], results: Iterable[Any], plan: Any) -> Any:
         return self._aggregate(self.seq(keys), self.seq(results), plan, self.none)
 
     def union(self, plans: Iterable[Any]) -> Any:
-        return self._union(self.seq(plans), False, False)
+        return self.gathered(self._union(self.seq(plans), False, False))
+
+    def gathered(self, plan: Any) -> Any:
+        """A plan that reads or adds partitions; in one partition where the run works in one, so that nothing above
+        needs a shuffle."""
+        return self._gather(1, False, plan) if self._single else plan
 
     def expand(self, rows: Iterable[Iterable[Any]], output: Iterable[Any], plan: Any) -> Any:
-        return self._logical.Expand(self.seq([self.seq(r) for r in rows]), self.seq(output), plan)
+        return self.gathered(self._logical.Expand(self.seq([self.seq(r) for r in rows]), self.seq(output), plan))
 
     def generate(self, generator: Any, unused: list[int], output: Iterable[Any], plan: Any) -> Any:
         return self._logical.Generate(generator, self.seq(unused), False, self.none, self.seq(output), plan)
@@ -214,19 +271,22 @@ class Catalyst:
 
     def repartition(self, keys: Iterable[Any], plan: Any) -> Any:
         """One partition for each key value; without keys, one for all."""
+        if self._single:
+            return plan
         exprs = list(keys)
         count = self.none if exprs else self.some(1)
         return self._logical.RepartitionByExpression(self.seq(exprs), plan, count, self.none)
 
     def measure(self, name: str, plan: Any) -> Any:
         """Count the rows that pass, to be read from the executed query under ``name``."""
-        counted = self.alias(self.sql("count(1)"), self.attr(WEIGHT))
-        return self._logical.CollectMetrics(name, self.seq([counted]), plan, 0)
+        if self._counted is None:
+            self._counted = self.seq([self.alias(self.sql("count(1)"), self.attr(WEIGHT))])
+        return self._metrics(name, self._counted, plan, 0)
 
     def frame(self, plan: Any) -> DataFrame:
         """A DataFrame of a plan whose parts are all resolved."""
         plan.setAnalyzed()
-        return DataFrame(self._dataset.ofRows(self.spark._jsparkSession, plan), self.spark)
+        return DataFrame(self._dataset.ofRows(self._session._jsparkSession, plan), self._session)
 
 
 def items(seq: Any) -> list[Any]:

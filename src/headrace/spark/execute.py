@@ -21,12 +21,13 @@ from headrace.ir.walk import nodes
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import Table
 from headrace.spark.frames import Frame
-from headrace.spark.session import empty_frame
-from headrace.spark.sources.folder import FolderSource
+from headrace.spark.session import empty_frame, working_session
+from headrace.spark.sources.folder import CHANGE_TYPE, OUT, FolderSource
 from headrace.spark.state import State, bound_frame
 from headrace.spark.to_spark import Compiler
 
-# Below this many rows a result goes through the driver: one small file, written without a Spark job.
+# Below this many rows a result goes through the driver: one small file, written without a Spark job. A run over
+# sources that are smaller together works in a single partition, for starting a task takes longer than its work.
 SMALL = 50_000
 
 
@@ -69,7 +70,8 @@ class Run:
         self._held: list[Any] = []
         rows = sum(s.rows(0, until.at(n)) for n, s in sources.items())
         self._tiny = rows <= SMALL
-        catalyst.restart()
+        session = working_session(catalyst.spark, single=self._tiny)
+        catalyst.restart(session, single=self._tiny)
         self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step)
 
     def run(self, plan: Plan) -> None:
@@ -168,11 +170,18 @@ class Run:
     def _read(self, source: Source, since: int, until: int) -> Frame:
         """Rows of a source; with weights only where some leave, for a row that came and went must not be seen:
         an expression might fail on it."""
-        reader = self.sources[source.name]
+        c, reader = self.catalyst, self.sources[source.name]
         self.measures.rows_read += reader.rows(since, until)
-        weighted = reader.leaving(since, until) > 0
-        plan = reader.read(since, until, weighted=weighted)._jdf.queryExecution().analyzed()
-        return bound_frame(self.catalyst, plan, source.attrs, True, consolidated=False, weighted=weighted)
+        plan = reader.relation(since, until)
+        output = plan.output()
+        columns = [
+            c.named(a, output.apply(reader.place(f))) for a, f in zip(source.attrs, source.fields, strict=True)
+        ]
+        weight = None
+        if reader.leaving(since, until) > 0:
+            weight = c.weight()
+            columns.append(c.named(weight, c.sign(output.apply(reader.place(CHANGE_TYPE)), OUT)))
+        return Frame(c, c.project(columns, c.gathered(plan)), source.attrs, weight, exact=True)
 
     def _load(self, load: Load) -> Frame:
         state = self.states[load.state]
@@ -187,15 +196,13 @@ class Run:
 
     def _pin(self, frame: Frame) -> Frame:
         """Compute a frame once and hold its rows in the executors."""
-        if frame.plan.getClass().getSimpleName() == "LogicalRDD":
-            return frame
-        ordered = self.catalyst.project(frame.columns, frame.plan)
-        computed = self.catalyst.frame(ordered)
+        frame = frame.select(frame.attrs)
+        computed = self.catalyst.frame(frame.plan)
         held = computed.localCheckpoint()
         self._observe(computed)
         plan = held._jdf.queryExecution().analyzed()
         self._held.append(plan.rdd())
-        return frame.over(plan)
+        return frame.over(self.catalyst.gathered(plan))
 
     def _write(self, table: Table, frame: Frame, schema: StructType) -> tuple[list[Path], int]:
         """A frame's rows as files of a table: through the driver when few, else by Spark."""

@@ -1,7 +1,8 @@
 """Frames: logical plans with known attributes and, where rows can leave, a weight column.
 
 A frame without a weight column holds each row once for every time it occurs. ``unit`` says that every
-weight is +1 or −1, ``consolidated`` that no two rows are equal.
+weight is +1 or −1, ``consolidated`` that no two rows are equal, ``exact`` that the plan's columns are
+just ``columns``, in that order.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Frame:
     weight: Attr | None = None
     unit: bool = True
     consolidated: bool = False
+    exact: bool = False
 
     @property
     def w(self) -> str:
@@ -34,25 +36,27 @@ class Frame:
         return found if self.weight is None else [*found, self.catalyst.attr(self.weight)]
 
     def over(self, plan: Any) -> Frame:
-        """The same columns and facts over another plan."""
+        """The same columns and facts over another plan with the same output."""
         return replace(self, plan=plan)
 
     def select(self, attrs: tuple[Attr, ...]) -> Frame:
         """Just these columns, in this order."""
+        if self.exact and attrs == self.attrs:
+            return self
         chosen = replace(self, attrs=attrs, consolidated=self.consolidated and set(attrs) == set(self.attrs))
-        return replace(chosen, plan=self.catalyst.project(chosen.columns, self.plan))
+        return replace(chosen, plan=self.catalyst.project(chosen.columns, self.plan), exact=True)
 
-    def weighed(self, weight: str) -> Frame:
-        """The same rows with a weight computed by SQL."""
+    def weighed(self, weight: Any) -> Frame:
+        """The same rows with a weight computed by an expression."""
         c, made = self.catalyst, self.catalyst.weight()
         columns = [*(c.attr(a) for a in self.attrs), c.named(made, weight)]
-        return replace(self, plan=c.project(columns, self.plan), weight=made)
+        return replace(self, plan=c.project(columns, self.plan), weight=made, exact=True)
 
     def with_weight(self) -> Frame:
-        return self.weighed("1L") if self.weight is None else self
+        return self.weighed(self.catalyst.one) if self.weight is None else self
 
     def negated(self) -> Frame:
-        return self.weighed(f"-{self.w}" if self.weight is not None else "-1L")
+        return self.weighed(self.catalyst.minus(self.weight))
 
     def consolidate(self) -> Frame:
         """Each row once with the sum of its weights, zeros gone."""
@@ -60,9 +64,9 @@ class Frame:
             return self
         c, made = self.catalyst, self.catalyst.weight()
         keys = [c.attr(a) for a in self.attrs]
-        summed = c.aggregate(keys, [*keys, c.named(made, f"coalesce(sum({self.w}), 0L)")], self.plan)
-        plan = c.filter(f"{name_of(made)} <> 0", summed)
-        return replace(self, plan=plan, weight=made, unit=False, consolidated=True)
+        summed = c.aggregate(keys, [*keys, c.named(made, c.total(self.weight))], self.plan)
+        plan = c.filter(c.not_zero(made), summed)
+        return replace(self, plan=plan, weight=made, unit=False, consolidated=True, exact=True)
 
     def rows(self) -> Frame:
         """The bag as plain rows, each as often as its weight says. A snapshot has no negative weight."""
@@ -77,13 +81,12 @@ class Frame:
         """The same bag with weights of +1 and −1 only."""
         if self.weight is None or self.unit:
             return self
-        c, many = self.catalyst, self.catalyst.weight()
-        signed = self.weighed(f"cast(sign({self.w}) as bigint)")
-        columns = [*(c.attr(a) for a in self.attrs), c.attr(self.weight)]
-        counted = c.project([*columns, c.named(many, f"abs({self.w})")], self.plan)
-        sign = c.named(signed.weight, f"cast(sign({self.w}) as bigint)")  # type: ignore[arg-type]
-        plan = c.project([*columns[:-1], sign, c.attr(many)], counted)
-        return replace(signed, plan=plan)._replicated(c.attr(many), keep_weight=True)
+        c = self.catalyst
+        many, sign = c.weight(), c.weight()
+        kept = [c.attr(a) for a in self.attrs]
+        size = c.named(many, f"abs({self.w})")
+        plan = c.project([*kept, c.named(sign, f"cast(sign({self.w}) as bigint)"), size], self.plan)
+        return replace(self, plan=plan, weight=sign)._replicated(c.attr(many), keep_weight=True)
 
     def _replicated(self, count: Any, *, keep_weight: bool) -> Frame:
         """Each row as often as ``count`` says; ``count`` is the last column below."""
@@ -94,4 +97,4 @@ class Frame:
         generator = c.replicate(count, [c.attr(a) for a in kept])
         plan = c.generate(generator, list(range(len(kept) + 1)), [c.attr(m) for m in made], self.plan)
         plan = c.project([c.named(a, c.attr(m)) for a, m in zip(kept, made, strict=True)], plan)
-        return replace(self, plan=plan, weight=weight, unit=True, consolidated=False)
+        return replace(self, plan=plan, weight=weight, unit=True, consolidated=False, exact=True)

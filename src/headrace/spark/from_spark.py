@@ -16,6 +16,7 @@ from typing import Any
 from headrace.errors import QueryError
 from headrace.ir.aggregate import Call, decimal_of
 from headrace.ir.expr import Attr, Column, Equal, Expr, SortKey, ref
+from headrace.ir.narrow import narrow
 from headrace.ir.rel import (
     Aggregate,
     Constant,
@@ -76,7 +77,10 @@ class Reader:
         self.ansi = catalyst.spark.conf.get("spark.sql.ansi.enabled") == "true"
 
     def read(self, plan: Any) -> Node:
-        """The query with exactly the columns of the plan, in its order."""
+        """The query with exactly the columns of the plan, in its order, over sources with only what it uses."""
+        return narrow(self._whole(plan))
+
+    def _whole(self, plan: Any) -> Node:
         node = self.node(plan)
         wanted = self.output(plan)
         if list(node.attrs) == wanted:
@@ -150,7 +154,9 @@ class Reader:
         name = _source_name(output)
         if name is not None:
             attrs = tuple(self.attr(a) for a in output)
-            first = self._sources.setdefault(name, Source(name, attrs))
+            first = self._sources.get(name)
+            if first is None:
+                first = self._sources[name] = Source(name, attrs, tuple(a.name() for a in output))
             if first.attrs == attrs:
                 return first
             return Project(first, tuple(Column(a, ref(b)) for a, b in zip(attrs, first.attrs, strict=True)))

@@ -20,6 +20,14 @@ _READING = {
 }
 
 
+# For rows that one task handles: no broadcasts, no re-planning between stages that are not there.
+_SINGLE = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
 def start_session() -> SparkSession:
     """A local session with settings fit for small deltas."""
     return (
@@ -40,6 +48,15 @@ def reading_session(spark: SparkSession) -> SparkSession:
     clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     for key, value in _READING.items():
         clone.conf.set(key, value)
+    return clone
+
+
+def working_session(spark: SparkSession, *, single: bool) -> SparkSession:
+    """A copy of a session in which a run works. In a single partition no join needs a copy of a side."""
+    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    if single:
+        for key, value in _SINGLE.items():
+            clone.conf.set(key, value)
     return clone
 
 

@@ -92,7 +92,7 @@ class Compiler:
             case Load():
                 return self._load(rel)
             case Constant(columns=columns, handle=handle):
-                return self._named(Frame(self.c, handle, columns))
+                return self._named(Frame(self.c, self.c.gathered(handle), columns))
             case Project():
                 return self._project(rel)
             case Filter(input=below, conjuncts=conjuncts):
@@ -132,7 +132,7 @@ class Compiler:
             case Limit():
                 return self._limit(rel)
             case Opaque(members=members, columns=columns, handle=handle):
-                plans = [self._in_order(self.compile(m).rows(), m.attrs).plan for m in members]
+                plans = [self.compile(m).rows().select(m.attrs).plan for m in members]
                 return self._named(Frame(self.c, handle.withNewChildren(self.c.seq(plans)), columns))
         raise InternalError("BAD_PLAN", f"Spark cannot run {type(rel).__name__}")
 
@@ -154,10 +154,7 @@ class Compiler:
 
     def _named(self, frame: Frame) -> Frame:
         """The columns under their unique names, after an operator that has its own."""
-        return frame.over(self.c.project(frame.columns, frame.plan))
-
-    def _in_order(self, frame: Frame, attrs: tuple[Attr, ...]) -> Frame:
-        return frame if frame.attrs == attrs else frame.select(attrs)
+        return replace(frame, plan=self.c.project(frame.columns, frame.plan), exact=True)
 
     # --- linear operators
 
@@ -168,7 +165,7 @@ class Compiler:
             same = c.expr.kind == "ref" and c.expr.refs == {c.attr.id}
             columns.append(self.c.attr(c.attr) if same else self.c.named(c.attr, self.expr(c.expr)))
         plan = self.c.project([*columns, *self._weight(frame)], frame.plan)
-        return replace(frame, plan=plan, attrs=p.attrs, consolidated=False)
+        return replace(frame, plan=plan, attrs=p.attrs, consolidated=False, exact=True)
 
     def _weight(self, frame: Frame) -> list[Any]:
         return [] if frame.weight is None else [self.c.attr(frame.weight)]
@@ -181,7 +178,7 @@ class Compiler:
         if any(f.weight is not None for f in frames):
             frames = [f.with_weight() for f in frames]
         plan = self.c.union([f.plan for f in frames])
-        return Frame(self.c, plan, u.columns, frames[0].weight, all(f.unit for f in frames))
+        return Frame(self.c, plan, u.columns, frames[0].weight, all(f.unit for f in frames), exact=True)
 
     def _renamed(self, frame: Frame, attrs: tuple[Attr, ...]) -> Frame:
         """The columns, by position, under other ids; by way of a third where an id would change its meaning."""
@@ -194,7 +191,7 @@ class Compiler:
     def _relabelled(self, frame: Frame, attrs: tuple[Attr, ...]) -> Frame:
         columns = [self.c.named(new, self.c.attr(old)) for new, old in zip(attrs, frame.attrs, strict=True)]
         plan = self.c.project([*columns, *self._weight(frame)], frame.plan)
-        return replace(frame, plan=plan, attrs=attrs)
+        return replace(frame, plan=plan, attrs=attrs, exact=True)
 
     def _expand(self, e: Expand) -> Frame:
         frame = self.compile(e.input)
@@ -206,7 +203,7 @@ class Compiler:
 
     def _by_row(self, node: Generate | EvalPython) -> Frame:
         """An operator of Catalyst's that treats rows one by one: the weight rides along behind its columns."""
-        frame = self._in_order(self.compile(node.input), node.input.attrs)
+        frame = self.compile(node.input).select(node.input.attrs)
         plan = node.handle.withNewChildren(self.c.seq([frame.plan]))
         return self._named(replace(frame, plan=plan, attrs=node.columns, consolidated=False))
 
@@ -216,13 +213,13 @@ class Compiler:
         frames = [self.compile(m) for m in j.members]
         waiting: list[tuple[frozenset[str], Any]] = [(e.refs, self._equal(e)) for e in j.equals]
         waiting += [(e.refs, self.expr(e)) for e in j.residual]
-        weights = []
+        weights: list[Attr] = []
         plan: Any = None
         have: set[str] = set()
         for frame in frames:
             if frame.weight is not None:
-                frame = frame.weighed(frame.w)
-                weights.append(frame.w)
+                frame = frame.weighed(self.c.attr(frame.weight))
+                weights.append(frame.weight)
             have |= {a.id for a in frame.attrs}
             ready = [p for refs, p in waiting if refs <= have]
             waiting = [(refs, p) for refs, p in waiting if not refs <= have]
@@ -232,7 +229,7 @@ class Compiler:
             else:
                 plan = frame.plan if condition is None else self.c.filter(condition, frame.plan)
         joined = Frame(self.c, plan, j.attrs, unit=all(f.unit for f in frames))
-        return joined.weighed(" * ".join(weights)) if weights else joined.select(j.attrs)
+        return joined.weighed(self.c.product(weights)) if weights else joined.select(j.attrs)
 
     def _pair_join(self, j: PairJoin) -> Frame:
         left, right = self.compile(j.left), self.compile(j.right).rows()
@@ -259,7 +256,7 @@ class Compiler:
             plans.append(self.c.project(columns, frame.plan))
         plan = plans[0] if len(plans) == 1 else self.c.union(plans)
         names = [self.c.attr(a) for a in made]
-        return Frame(self.c, self.c.aggregate(names, names, plan), made)
+        return Frame(self.c, self.c.aggregate(names, names, plan), made, exact=True)
 
     def _key(self, like: Attr, place: int) -> Attr:
         return self.c.twin(like, f"key{place}")
@@ -288,13 +285,13 @@ class Compiler:
         arguments = [e for call in p.calls for e in self._arguments(call)]
         plan = self.c.project([*frame.columns, *arguments], frame.plan) if arguments else frame.plan
         results = [self.c.attr(k) for k in p.keys]
-        results.append(self.c.named(COUNTED, f"coalesce(sum({weight or '1L'}), 0L)"))
+        results.append(self.c.named(COUNTED, self.c.total(frame.weight)))
         for call in p.calls:
             results += self._buffers(call, weight)
         plan = self.c.aggregate([self.c.attr(k) for k in p.keys], results, plan)
         if weight is not None and p.keys and not p.change:
             plan = self.c.filter(f"{name_of(COUNTED)} > 0L", plan)
-        return Frame(self.c, plan, p.attrs, consolidated=True)
+        return Frame(self.c, plan, p.attrs, consolidated=True, exact=True)
 
     def _arguments(self, call: Call) -> list[Any]:
         """A call's arguments as columns, NULL where its FILTER fails."""
@@ -362,7 +359,7 @@ class Compiler:
         columns = [c.named(k, c.attr(m)) for k, m in zip(a.keys, made, strict=True)]
         columns += [c.named(v, c.attr(out[v])) for v in values]
         plan = c.project([*columns, c.attr(weight)], plan)
-        return Frame(c, plan, (*a.keys, *values), weight)
+        return Frame(c, plan, (*a.keys, *values), weight, exact=True)
 
     def _group_size(self, before: Attr, after: Attr) -> str:
         size = f"coalesce({name_of(before)}, 0L) + coalesce({name_of(after)}, 0L)"
@@ -377,13 +374,13 @@ class Compiler:
             values.append(self.c.named(call.attr, value))
         plan = self.c.project([*frame.columns, *bound], frame.plan) if bound else frame.plan
         plan = self.c.project([*(self.c.attr(k) for k in f.keys), *values, *self._weight(frame)], plan)
-        return replace(frame, plan=plan, attrs=f.attrs, consolidated=False)
+        return replace(frame, plan=plan, attrs=f.attrs, consolidated=False, exact=True)
 
     # --- operators on plain rows
 
     def _window(self, w: Window) -> Frame:
         """Spark's window over rows sorted by all columns behind its own order, so that ties are settled."""
-        frame = self._in_order(self.compile(w.input).rows(), w.input.attrs)
+        frame = self.compile(w.input).rows().select(w.input.attrs)
         partition = [self.c.attr(a) for a in w.partition]
         order = items(w.handle.orderSpec())
         keys = [*(self.c.sort_key(p) for p in partition), *order, *self._ties(frame)]

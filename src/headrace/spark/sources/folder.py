@@ -26,9 +26,10 @@ from headrace.spark.session import empty_frame
 
 CHANGE_TYPE = "_change_type"
 _IN = ("insert", "update_postimage")
-_OUT = ("delete", "update_preimage")
+OUT = ("delete", "update_preimage")
 _FEED = (CHANGE_TYPE, "_commit_version", "_commit_timestamp")
 WEIGHT_COLUMN = "_headrace_weight"
+_REMEMBERED = 8  # relations of a source: old, new and delta of a run, and of the next
 _SMALL = 20_000  # rows that the driver counts faster than a job starts
 
 
@@ -78,6 +79,8 @@ class FolderSource:
             )
         self._manifest = self._load()
         self.schema = self._schema()
+        self._places = {f: i for i, f in enumerate((*self.schema.names, CHANGE_TYPE))}
+        self._relations: dict[tuple[int, int], Any] = {}
 
     # --- positions
 
@@ -112,18 +115,34 @@ class FolderSource:
 
     # --- rows
 
+    def relation(self, since: int, until: int) -> Any:
+        """The files after ``since`` up to ``until`` as a logical relation: all columns of the schema, and the
+        change type last if there is one. Each call gives an instance of its own."""
+        found = self._relations.get((since, until))
+        if found is None:
+            full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
+            found = self._files(since, until, full if self.folder.changes else self.schema)
+            found = found._jdf.queryExecution().analyzed()
+            while len(self._relations) >= _REMEMBERED:
+                del self._relations[next(iter(self._relations))]
+            self._relations[since, until] = found
+        return found.newInstance()
+
+    def place(self, column: str) -> int:
+        """Where a column stands in a relation."""
+        return self._places[column]
+
     def read(self, since: int, until: int, *, weighted: bool = True) -> DataFrame:
         """The rows of the files after ``since`` up to ``until``; with changes, weights in a last column if wanted."""
-        files = [str(self.path / f.path) for f in self._manifest.files[since:until]]
-        full = self.schema
-        weighted = weighted and self.folder.changes
-        if weighted:
-            full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
-        frame = self._spark.read.schema(full).parquet(*files) if files else empty_frame(self._spark, full)
-        if not weighted:
-            return frame
-        weight = F.when(F.col(CHANGE_TYPE).isin(*_OUT), F.lit(-1).cast("bigint")).otherwise(F.lit(1).cast("bigint"))
+        if not (weighted and self.folder.changes):
+            return self._files(since, until, self.schema)
+        frame = self._files(since, until, StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)]))
+        weight = F.when(F.col(CHANGE_TYPE).isin(*OUT), F.lit(-1).cast("bigint")).otherwise(F.lit(1).cast("bigint"))
         return frame.select(*(F.col(f"`{c}`") for c in self.schema.names), weight.alias(WEIGHT_COLUMN))
+
+    def _files(self, since: int, until: int, schema: StructType) -> DataFrame:
+        files = [str(self.path / f.path) for f in self._manifest.files[since:until]]
+        return self._spark.read.schema(schema).parquet(*files) if files else empty_frame(self._spark, schema)
 
     def table(self, until: int) -> DataFrame:
         """The net rows at a position, as a plain table."""
@@ -165,7 +184,7 @@ class FolderSource:
         for place, file in enumerate(self._manifest.files[:until]):
             table = pq.read_table(self.path / file.path, columns=[*names, CHANGE_TYPE], partitioning=None)
             for row in table.to_pylist():
-                sign = -1 if row.pop(CHANGE_TYPE) in _OUT else 1
+                sign = -1 if row.pop(CHANGE_TYPE) in OUT else 1
                 key = repr(row)
                 total[key] += sign
                 if sign < 0 and place >= since:
@@ -189,6 +208,7 @@ class FolderSource:
     def forget(self, position: int) -> None:
         """Drop what was discovered after a position, so that a refused file can be corrected."""
         if position < self.position:
+            self._relations.clear()
             del self._manifest.files[position:]
             self._manifest.verified = min(self._manifest.verified, position)
             self._save()
@@ -237,14 +257,14 @@ class FolderSource:
             return 0
         kinds = pq.read_table(path, columns=[CHANGE_TYPE])[CHANGE_TYPE].cast(pa.string())
         counts = {c["values"]: c["counts"] for c in pc.value_counts(kinds).to_pylist()}
-        odd = [k for k in counts if k not in (*_IN, *_OUT)]
+        odd = [k for k in counts if k not in (*_IN, *OUT)]
         if odd:
             raise SourceError(
                 "CHANGE_TYPE_UNKNOWN",
                 f'source "{self.name}": {path.name} has the change type {odd[0]!r}',
-                hint=f"use one of {', '.join((*_IN, *_OUT))}",
+                hint=f"use one of {', '.join((*_IN, *OUT))}",
             )
-        return sum(counts.get(k, 0) for k in _OUT)
+        return sum(counts.get(k, 0) for k in OUT)
 
     def _check_schema(self, relative: str, schema: pa.Schema) -> None:
         found = from_arrow(schema)
