@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "spark.driver.memory": "6g",
-    # A test run is over before the optimising compiler would have paid for itself.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms3g -Xmn1500m",
+    # A heap and a code cache that need not grow on the way.
+    "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Xms3g -Xmn1500m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Every small sort, hash table and aggregation takes a page: by default one of up to 64 MB, cleared first.

@@ -17,8 +17,10 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,18 +43,23 @@ def main() -> int:
     data: Path = options.keep_data
     ledger = Ledger(options.benchmark, data)
     spark = _session()
-    answers = Answers(spark, data)
+    here = threading.local()
+
+    def run(query: Query) -> str:
+        if not hasattr(here, "answers"):
+            here.answers = Answers(spark, data)
+        if options.plain:
+            return _plain(query, ledger, here.answers, options.stages)
+        return _maintained(query, ledger, here.answers, spark, options)
+
     failed = []
     start = time.perf_counter()
     chosen = queries(options.benchmark, options.numbers)
-    for query in chosen:
-        if options.plain:
-            line = _plain(query, ledger, answers, options.stages)
-        else:
-            line = _maintained(query, ledger, answers, spark, options)
-        print(f"{query.name}  {line}", flush=True)
-        if not line.startswith("ok"):
-            failed.append(query.number)
+    with ThreadPoolExecutor(options.threads) as pool:
+        for query, line in zip(chosen, pool.map(run, chosen), strict=True):
+            print(f"{query.name}  {line}", flush=True)
+            if not line.startswith("ok"):
+                failed.append(query.number)
     print(
         f"{len(chosen) - len(failed)} of {len(chosen)} ok in {time.perf_counter() - start:.0f} s"
         + (f"; failed: {' '.join(map(str, failed))}" if failed else "")
@@ -65,6 +72,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("benchmark", choices=sorted(COUNTS))
     parser.add_argument("numbers", nargs="*", type=int, help="of the queries; all when none is given")
     parser.add_argument("--stages", type=int, default=USUAL, choices=range(1, len(LOADS) + 1), help="loads to run")
+    parser.add_argument("--threads", type=int, default=2, help="queries side by side")
     parser.add_argument("--keep-data", type=Path, default=Path(tempfile.gettempdir()) / "headrace-tpc", metavar="DIR")
     parser.add_argument("--keep-warehouses", action="store_true", help="leave what each query wrote in DIR/trials")
     parser.add_argument("--explain", action="store_true", help="print each view's plan")

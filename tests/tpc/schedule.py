@@ -27,6 +27,7 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -76,6 +77,7 @@ class Ledger:
         self.benchmark = benchmark
         self.folder = folder
         self._loads: dict[tuple[str, History], Load] = {}
+        self._lock = RLock()
 
     @cached_property
     def base(self) -> Tables:
@@ -84,12 +86,13 @@ class Ledger:
     def load(self, table: str, history: History) -> Load:
         """The last load of a history."""
         key = (table, history)
-        if key not in self._loads:
-            home = self.folder / f"{self.benchmark}-{VERSION}-loads" / table / "-".join(history)
-            if not home.exists():
-                self._make(table, history, home)
-            self._loads[key] = Load(tuple(sorted(home.glob("changes-*.parquet"))), home / "truth.parquet")
-        return self._loads[key]
+        with self._lock:
+            if key not in self._loads:
+                home = self.folder / f"{self.benchmark}-{VERSION}-loads" / table / "-".join(history)
+                if not home.exists():
+                    self._make(table, history, home)
+                self._loads[key] = Load(tuple(sorted(home.glob("changes-*.parquet"))), home / "truth.parquet")
+            return self._loads[key]
 
     def _make(self, table: str, history: History, home: Path) -> None:
         before = pq.read_table(self.load(table, history[:-1]).truth) if history[1:] else None
