@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.ir.expr import pretty
 from headrace.ir.rel import (
+    Accumulate,
     Aggregate,
     Constant,
     EvalPython,
@@ -11,13 +12,21 @@ from headrace.ir.rel import (
     Filter,
     Finish,
     Generate,
+    Group,
     Join,
+    Keys,
     Limit,
+    Load,
+    Meeting,
     Node,
     Opaque,
     PairJoin,
     Partials,
     Project,
+    Ref,
+    Rel,
+    Restrict,
+    Snapshot,
     Source,
     Union,
     Window,
@@ -29,6 +38,21 @@ _WIDTH = 110
 def describe(node: Node) -> str:
     """An operator with its parameters, without its inputs, on one line."""
     return _cut(_describe(node))
+
+
+def tree(rel: Rel, depth: int = 0) -> str:
+    """A relation with all below it, an operator a line; a group and a step by name."""
+    match rel:
+        case Group(id=number):
+            text = f"Group {number}"
+        case Ref(step=step):
+            text = f"Step {step}"
+        case Node():
+            text = describe(rel)
+        case _:
+            text = type(rel).__name__
+    inputs = rel.inputs if isinstance(rel, Node) else ()
+    return "\n".join(["  " * depth + text, *(tree(i, depth + 1) for i in inputs)])
 
 
 def _describe(node: Node) -> str:
@@ -66,6 +90,18 @@ def _describe(node: Node) -> str:
             return f"{head}{f' after {skip}' if skip else ''}{by}"
         case Opaque(text=text):
             return f"{pretty(text)}"
+        case Snapshot(at=at):
+            return f"Snapshot {at}"
+        case Load(state=state, at=at):
+            return f"Load {state} {at}"
+        case Keys(on=on):
+            return f"Keys {_list(on[0])}"
+        case Restrict(on=on):
+            return f"Restrict {_list(on)}"
+        case Meeting(condition=condition):
+            return f"Meeting{f' on {condition}' if condition else ''}"
+        case Accumulate(keys=keys, calls=calls, needs_growth=needs_growth):
+            return _grouped("Accumulate", keys, calls) + (" while growing" if needs_growth else "")
     return type(node).__name__
 
 

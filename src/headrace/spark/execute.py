@@ -174,9 +174,7 @@ class Run:
         self.measures.rows_read += reader.rows(since, until)
         plan = reader.relation(since, until)
         output = plan.output()
-        columns = [
-            c.named(a, output.apply(reader.place(f))) for a, f in zip(source.attrs, source.fields, strict=True)
-        ]
+        columns = [c.named(a, output.apply(reader.place(f))) for a, f in zip(source.attrs, source.fields, strict=True)]
         weight = None
         if reader.leaving(since, until) > 0:
             weight = c.weight()

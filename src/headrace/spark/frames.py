@@ -46,9 +46,9 @@ class Frame:
         chosen = replace(self, attrs=attrs, consolidated=self.consolidated and set(attrs) == set(self.attrs))
         return replace(chosen, plan=self.catalyst.project(chosen.columns, self.plan), exact=True)
 
-    def weighed(self, weight: Any) -> Frame:
-        """The same rows with a weight computed by an expression."""
-        c, made = self.catalyst, self.catalyst.weight()
+    def weighed(self, weight: Any, made: Attr | None = None) -> Frame:
+        """The same rows with a weight computed by an expression, under a new name or that of ``made``."""
+        c, made = self.catalyst, made or self.catalyst.weight()
         columns = [*(c.attr(a) for a in self.attrs), c.named(made, weight)]
         return replace(self, plan=c.project(columns, self.plan), weight=made, exact=True)
 

@@ -51,4 +51,6 @@ def bound_frame(
     output = plan.output()
     wanted = attrs if weight is None else (*attrs, weight)
     columns = [catalyst.named(a, output.apply(i)) for i, a in enumerate(wanted)]
-    return Frame(catalyst, catalyst.project(columns, catalyst.gathered(plan)), attrs, weight, unit, consolidated, exact=True)
+    return Frame(
+        catalyst, catalyst.project(columns, catalyst.gathered(plan)), attrs, weight, unit, consolidated, exact=True
+    )

@@ -218,8 +218,9 @@ class Compiler:
         have: set[str] = set()
         for frame in frames:
             if frame.weight is not None:
-                frame = frame.weighed(self.c.attr(frame.weight))
-                weights.append(frame.weight)
+                weight = self.c.weight()
+                frame = frame.weighed(self.c.attr(frame.weight), weight)
+                weights.append(weight)
             have |= {a.id for a in frame.attrs}
             ready = [p for refs, p in waiting if refs <= have]
             waiting = [(refs, p) for refs, p in waiting if not refs <= have]

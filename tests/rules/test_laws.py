@@ -1,0 +1,221 @@
+"""Every rule holds on random bags: what it yields means what the definition of a delta says, without Spark.
+
+Beside the rules stand versions of them with a mistake that is easy to make. Random bags must show each of
+them to be wrong, or the test of the true rule would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+from headrace.ir.rel import (
+    Accumulate,
+    Delta,
+    Finish,
+    Join,
+    Keys,
+    Negate,
+    Node,
+    PairJoin,
+    Partials,
+    Restrict,
+    Snapshot,
+    Window,
+    prune,
+    union,
+)
+from headrace.ir.time import NEW, OLD
+from headrace.memo.memo import Memo
+from headrace.rules import DELTA, RELATIONAL
+from rules import examples as e
+from rules.meaning import Bag, Meaning, row
+
+KINDS = PairJoin.KINDS[:-1]
+OPERATORS: dict[str, Node] = {
+    "filter": e.POSITIVE,
+    "projection": e.SHIFTED,
+    "union": e.STACKED,
+    "expand": e.TWICE,
+    "generate": e.SPREAD,
+    "finish of a distinct": Finish(Partials(e.S, (e.K,), ()), (e.K,), ()),
+    "finish of a sum": Finish(e.partials(e.call("sum")), (e.K,), (e.call("sum"),)),
+    "join": e.PAIR,
+    "join without an equality": e.LOOSE,
+    "join of three": e.CHAIN,
+    "join of a join": e.NESTED,
+    "self join": e.SELF,
+    "count and sum": e.partials(e.call("count", None), e.call("count"), e.call("sum")),
+    "count of everything": e.partials(e.call("count", None), e.call("sum"), keys=()),
+    "minimum and maximum": e.partials(e.call("min"), e.call("max")),
+    "median": e.partials(e.call("median")),
+    "median of everything": e.partials(e.call("median"), keys=()),
+    "window": e.RANKED,
+    "window over everything": e.OVERALL,
+    "limit": e.FIRST,
+    **{f"{kind} join": e.pair_join(kind) for kind in KINDS},
+    **{f"{kind} join with a residual": e.pair_join(kind, equi=False) for kind in KINDS},
+    **{f"{kind} join without an equality": e.pair_join(kind, keyed=False) for kind in KINDS},
+}
+QUERIES: dict[str, Node] = {
+    "distinct": e.DISTINCT,
+    "sum": e.grouped(e.call("sum"), e.call("count", None)),
+    "sum of everything": e.grouped(e.call("sum"), keys=()),
+    "count distinct": e.grouped(e.call("count", distinct=True)),
+    "count distinct and sum": e.grouped(e.call("count", distinct=True), e.call("sum")),
+    "join of a join": e.NESTED,
+    **{f"{kind} join": e.pair_join(kind) for kind in KINDS},
+}
+
+VALUES = st.sampled_from([None, 0, 1, 2])
+
+
+@st.composite
+def bags(draw: st.DrawFn, columns: str) -> Bag:
+    rows = draw(st.lists(st.tuples(VALUES, VALUES), max_size=4))
+    return Counter(row(dict(zip(columns, values, strict=True))) for values in rows)
+
+
+def worlds(*, growing: bool = False) -> st.SearchStrategy[dict[str, Any]]:
+    def source(columns: str) -> st.SearchStrategy[dict[Any, Bag]]:
+        pairs = st.tuples(bags(columns), bags(columns))
+        return pairs.map(lambda p: {OLD: p[0], NEW: p[0] + p[1] if growing else p[1]})
+
+    return st.fixed_dictionaries({"s": source("kx"), "t": source("jy"), "r": source("uv")})
+
+
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def deltas(rule: Any) -> list[Any]:
+    return [pytest.param(rule, o, id=f"{rule.name}: {n}") for n, o in OPERATORS.items() if isinstance(o, rule.types)]
+
+
+@pytest.mark.parametrize(("rule", "node"), [case for rule in DELTA for case in deltas(rule)])
+@pytest.mark.parametrize("growing", [False, True], ids=["any change", "inserts alone"])
+def test_a_delta_rule_gives_the_difference(rule: Any, node: Node, growing: bool) -> None:
+    memo = Memo()
+    member = memo.nodes(memo.add(node))[0]
+    trees = list(rule(member, memo))
+
+    @QUICK
+    @given(worlds(growing=growing))
+    def holds(world: dict[str, Any]) -> None:
+        meaning = Meaning(memo, world)
+        for tree in trees:
+            if growing or not (isinstance(tree, Accumulate) and tree.needs_growth):
+                assert meaning.of(tree) == meaning.change(member)
+
+    holds()
+
+
+def rewrites(rule: Any) -> list[Any]:
+    return [pytest.param(rule, q, id=f"{rule.name}: {n}") for n, q in QUERIES.items() if isinstance(q, rule.types)]
+
+
+@pytest.mark.parametrize(("rule", "node"), [case for rule in RELATIONAL for case in rewrites(rule)])
+def test_a_relational_rule_keeps_the_rows(rule: Any, node: Node) -> None:
+    memo = Memo()
+    member = memo.nodes(memo.add(node))[0]
+    trees = [memo.find(memo.add(tree)) for tree in rule(member, memo)]
+
+    @QUICK
+    @given(worlds())
+    def holds(world: dict[str, Any]) -> None:
+        meaning = Meaning(memo, world)
+        for tree in trees:
+            assert meaning.at(tree, NEW) == meaning.at(member, NEW)
+
+    holds()
+
+
+# --- mistakes
+
+
+def all_new(join: Join, memo: Memo) -> Iterator[Node]:
+    """Each delta meets the new rows of the others: pairs of new rows count twice."""
+    for moving in (0, 1):
+        other = 1 - moving
+        members: list[Any] = [None, None]
+        members[moving], members[other] = Delta(join.members[moving], OLD, NEW), Snapshot(join.members[other], NEW)
+        yield prune(Join(tuple(members), join.equals, join.residual), join.attrs)
+
+
+def all_new_join(join: Join, memo: Memo) -> Node:
+    return union(*all_new(join, memo))
+
+
+def distinct_of_delta(node: Finish, memo: Memo) -> Node:
+    """A DISTINCT of the inserts: a row that is there already comes again."""
+    partial = memo.members(node.input, Partials)[0]
+    return Finish(Partials(Delta(partial.input, OLD, NEW), node.keys, (), change=True), node.keys, ())
+
+
+def merged_under_deletes(p: Partials, memo: Memo) -> Node:
+    """A maximum merged although rows leave."""
+    change = Partials(Delta(p.input, OLD, NEW), p.keys, p.calls, change=True)
+    return Accumulate(
+        Restrict(Snapshot(memo.find(p), OLD), p.keys, Keys((change,), (p.keys,))), change, p.keys, p.calls, False
+    )
+
+
+def window_of_delta(w: Window, memo: Memo) -> Node:
+    """Only the rows that came are numbered, in partitions that have others."""
+    touched = Keys((Delta(w.input, OLD, NEW),), (w.partition,))
+    only_new = Restrict(Snapshot(w.input, NEW), (e.X,), Keys((Delta(w.input, OLD, NEW),), ((e.X,),)))
+    return union(w.with_inputs((only_new,)), Negate(Restrict(Snapshot(memo.find(w), OLD), w.partition, touched)))
+
+
+def padded_once(join: PairJoin, memo: Memo) -> Node:
+    """A left outer join taken as linear in its left side alone."""
+    return join.with_inputs((Delta(join.left, OLD, NEW), Snapshot(join.right, NEW)))
+
+
+MISTAKES = {
+    "a join of deltas with new rows only": (e.PAIR, all_new_join),
+    "a distinct of the delta": (OPERATORS["finish of a distinct"], distinct_of_delta),
+    "a maximum merged under deletes": (e.partials(e.call("max")), merged_under_deletes),
+    "a window over new rows only": (e.RANKED, window_of_delta),
+    "an outer join by its left side alone": (e.pair_join("left outer"), padded_once),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_found(name: str) -> None:
+    node, wrong = MISTAKES[name]
+    memo = Memo()
+    member: Any = memo.nodes(memo.add(node))[0]
+    tree = wrong(member, memo)
+
+    def differs(world: dict[str, Any]) -> bool:
+        meaning = Meaning(memo, world)
+        return meaning.of(tree) != meaning.change(member)
+
+    try:
+        find(worlds(), differs, settings=settings(max_examples=2000, database=None, phases=[Phase.generate]))
+    except NoSuchExample:
+        pytest.fail("no bags show the mistake")
+
+
+def test_match_counts_refuses_what_it_would_get_wrong() -> None:
+    """Taken as equi, a join with a residual is not what its keys say."""
+    memo = Memo()
+    true = memo.nodes(memo.add(e.pair_join("left outer", equi=False)))[0]
+    assert isinstance(true, PairJoin)
+    (rule,) = (r for r in RELATIONAL if r.name == "match_counts")
+    assert not list(rule(true, memo))
+    (wrong,) = rule(replace(true, equi=True), memo)
+    tree = memo.add(wrong)
+
+    def differs(world: dict[str, Any]) -> bool:
+        meaning = Meaning(memo, world)
+        return meaning.at(tree, NEW) != meaning.at(true, NEW)
+
+    find(worlds(), differs, settings=settings(max_examples=2000, database=None, phases=[Phase.generate]))

@@ -1,0 +1,98 @@
+"""What each rule yields, as files that a person can read: every case beside a twin to which the rule does not apply.
+
+Write them anew with HEADRACE_GOLDEN=1, and read them before you commit them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from headrace.ir.expr import Column, Equal, ref
+from headrace.ir.rel import Aggregate, Join, Node, Project
+from headrace.ir.show import describe, tree
+from headrace.memo.memo import Memo
+from headrace.rules import DELTA, RELATIONAL
+from rules import examples as e
+
+SPECS = Path(__file__).parent / "specs"
+RULES = {rule.name: rule for rule in (*RELATIONAL, *DELTA)}
+RENAMED = Project(e.PAIR, tuple(Column(new, ref(old)) for new, old in zip((e.U, e.V), (e.K, e.Y), strict=True)))
+
+# For each rule: what it applies to, and a twin that differs in just what stops it.
+CASES: dict[str, list[tuple[str, Node]]] = {
+    "flatten_join": [
+        ("a join of a join", e.NESTED),
+        ("a join of a projection that renames", Join((RENAMED, e.S), (Equal(ref(e.U), ref(e.K)),), ())),
+    ],
+    "match_counts": [
+        ("a left semi join on an equality", e.pair_join("left semi")),
+        ("a left anti join on an equality", e.pair_join("left anti")),
+        ("a left outer join on an equality", e.pair_join("left outer")),
+        ("a full outer join on an equality", e.pair_join("full outer")),
+        ("an existence join on an equality", e.pair_join("existence")),
+        ("a left outer join on more than an equality", e.pair_join("left outer", equi=False)),
+        ("a left outer join without an equality", e.pair_join("left outer", keyed=False)),
+    ],
+    "split_distinct": [
+        ("a distinct count", e.grouped(e.call("count", distinct=True))),
+        ("a distinct count beside a sum", e.grouped(e.call("count", distinct=True), e.call("sum"))),
+        ("a count that is not distinct", e.grouped(e.call("count"))),
+        ("a distinct count with a filter", e.grouped(e.call("count", distinct=True, filter=e.compared("k", ">", "x")))),
+    ],
+    "partial_states": [("a sum by group", e.grouped(e.call("sum"))), ("not an aggregate", e.POSITIVE)],
+    "pass_delta": [("a filter", e.POSITIVE), ("a union", e.STACKED), ("a join", e.PAIR)],
+    "telescope_join": [("a join of three", e.CHAIN), ("a left outer join", e.pair_join("left outer"))],
+    "merge_partials": [
+        ("a sum", e.partials(e.call("sum"))),
+        ("a maximum, while the input grows", e.partials(e.call("max"))),
+        ("a median, which does not merge", e.partials(e.call("median"))),
+    ],
+    "regroup_touched": [
+        ("a median by group", e.partials(e.call("median"))),
+        ("a median of everything", e.partials(e.call("median"), keys=())),
+    ],
+    "redo_partitions": [("a window by partition", e.RANKED), ("a window over everything", e.OVERALL)],
+    "rejoin_keys": [
+        ("a left outer join on more than an equality", e.pair_join("left outer", equi=False)),
+        ("a left outer join without an equality", e.pair_join("left outer", keyed=False)),
+    ],
+    "rejoin_left": [
+        ("a left anti join without an equality", e.pair_join("left anti", keyed=False)),
+        ("a full outer join without an equality", e.pair_join("full outer", keyed=False)),
+    ],
+    "recompute_operator": [("a limit", e.FIRST), ("an aggregate by itself", Aggregate(e.S, (e.K,), ()))],
+}
+
+
+def test_every_rule_has_a_spec() -> None:
+    assert set(CASES) == set(RULES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_spec(name: str) -> None:
+    parts = []
+    outcomes = set()
+    for title, node in CASES[name]:
+        memo = Memo()
+        member = memo.nodes(memo.add(node))[0]
+        yielded = list(RULES[name](member, memo)) if isinstance(member, RULES[name].types) else []
+        outcomes.add(bool(yielded))
+        shown = "\n\n".join(_readable(tree(y), memo) for y in yielded) or "nothing"
+        parts.append(f"== {title}\n\n{_readable(tree(node), memo)}\n\n-- {name}\n\n{shown}\n")
+    assert outcomes == {True, False}, "a rule needs a case and a twin"
+    text = "\n".join(parts)
+    file = SPECS / f"{name}.spec"
+    if os.environ.get("HEADRACE_GOLDEN"):
+        file.write_text(text)
+    assert text == file.read_text()
+
+
+def _readable(text: str, memo: Memo) -> str:
+    """Columns by name alone, groups by what they are."""
+    for group in memo.groups():
+        text = re.sub(rf"\bGroup {group.id}\b", f"({describe(memo.nodes(group)[0])})", text)
+    return re.sub(r"\b(\w+) AS \1\b", r"\1", re.sub(r"#\w+", "", text))
