@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 WITH_JAVA := JAVA_HOME="$$(sh scripts/java.sh)" && export JAVA_HOME &&
 PYTEST := $(WITH_JAVA) $(VENV)/bin/python -m pytest
 
-.PHONY: help setup demo test test-all test-tpc test-tpch lint bench-refresh clean
+.PHONY: help setup demo test test-all test-tpc lint bench-refresh clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r t h; do printf '%-22s %s\n' "  $$t" "$$h"; done
@@ -32,11 +32,8 @@ test: $(READY) ## run the tests, without the long ones
 test-all: $(READY) ## run all tests
 	HEADRACE_LONG=1; export HEADRACE_LONG; $(PYTEST) -m "" $(ARGS)
 
-test-tpch: $(READY) ## run all of TPC-H
-	HEADRACE_LONG=1; export HEADRACE_LONG; $(PYTEST) -m "" tests/tpc/test_tpch.py $(ARGS)
-
-test-tpc: $(READY) ## run all of TPC-H and TPC-DS
-	HEADRACE_LONG=1; export HEADRACE_LONG; $(PYTEST) -m "" tests/tpc $(ARGS)
+test-tpc: $(READY) ## run all queries of TPC-H and TPC-DS
+	$(PYTEST) -m "" tests/tpc/test_tpch.py tests/tpc/test_tpcds.py $(ARGS)
 
 lint: $(READY) ## check style, types and layers
 	$(VENV)/bin/ruff check

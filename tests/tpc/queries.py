@@ -40,9 +40,15 @@ SPREAD = {
     },
     "ds": {
         1: "correlated average, shared subplan",
+        5: "UNION ALL, left outer join, ROLLUP",
         9: "fifteen scalar subqueries",
+        10: "EXISTS OR EXISTS: existence joins",
+        38: "INTERSECT of three",
+        39: "standard deviations, self-join of a shared subplan",
+        49: "ranks over unions",
         51: "running window, full outer join",
         67: "ROLLUP over eight keys, rank by partition",
+        87: "EXCEPT of three",
     },
 }
 

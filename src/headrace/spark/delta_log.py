@@ -116,6 +116,11 @@ class Table:
         return folder
 
     def _add(self, file: Path) -> AddAction:
-        stats = json.dumps({"numRecords": pq.read_metadata(file).num_rows})
+        stats = json.dumps({"numRecords": rows_of([file])})
         relative = file.relative_to(self.path).as_posix()
         return AddAction(relative, file.stat().st_size, {}, int(time.time() * 1000), True, stats)
+
+
+def rows_of(files: list[Path]) -> int:
+    """How many rows files hold, by their footers."""
+    return sum(pq.read_metadata(f).num_rows for f in files)

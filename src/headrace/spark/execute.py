@@ -19,7 +19,7 @@ from headrace.ir.rel import Load, Measured, Ref, Rel, Source
 from headrace.ir.time import NEW, OLD, Reached, Version
 from headrace.ir.walk import nodes
 from headrace.spark.catalyst import Catalyst
-from headrace.spark.delta_log import Table
+from headrace.spark.delta_log import Table, rows_of
 from headrace.spark.frames import Frame
 from headrace.spark.session import empty_frame, working_session
 from headrace.spark.sources.folder import CHANGE_TYPE, OUT, FolderSource
@@ -203,12 +203,16 @@ class Run:
         return frame.over(self.catalyst.gathered(plan))
 
     def _write(self, table: Table, frame: Frame, schema: StructType) -> tuple[list[Path], int]:
-        """A frame's rows as files of a table: through the driver when few, else by Spark."""
+        """A frame's rows as files of a table: through the driver when few, else by Spark. How many rows a Delta has
+        is known when it is computed; a load is expected to have many."""
         columns = [c.withName(f.name) for c, f in zip(frame.columns, schema, strict=True)]
         computed = self.catalyst.frame(self.catalyst.project(columns, frame.plan))
         if self._tiny:
             rows = self._collect(computed)
             return table.write_arrow(rows), rows.num_rows
+        if self._loading:
+            files = table.write_spark(computed)
+            return files, rows_of(files)
         held = computed.localCheckpoint()
         self._observe(computed)
         rdd = held._jdf.queryExecution().analyzed().rdd()

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import pyarrow as pa
@@ -81,6 +82,7 @@ class FolderSource:
         self.schema = self._schema()
         self._places = {f: i for i, f in enumerate((*self.schema.names, CHANGE_TYPE))}
         self._relations: dict[tuple[int, int], Any] = {}
+        self._lock = RLock()  # views that share a source may be refreshed side by side
 
     # --- positions
 
@@ -96,15 +98,16 @@ class FolderSource:
                 f'source "{self.name}": the folder {self.path} is gone',
                 hint="bring it back; the view still reads as before",
             )
-        known = {f.path: f for f in self._manifest.files}
-        found = {str(p.relative_to(self.path)): p for p in self._visible()}
-        for path, file in known.items():
-            self._same(file, found.get(path))
-        new = [self._inspect(found[p], p) for p in sorted(set(found) - set(known))]
-        if new:
-            self._manifest.files += new
-            self._save()
-        return self.position
+        with self._lock:
+            known = {f.path: f for f in self._manifest.files}
+            found = {str(p.relative_to(self.path)): p for p in self._visible()}
+            for path, file in known.items():
+                self._same(file, found.get(path))
+            new = [self._inspect(found[p], p) for p in sorted(set(found) - set(known))]
+            if new:
+                self._manifest.files += new
+                self._save()
+            return self.position
 
     def rows(self, since: int, until: int) -> int:
         return sum(f.rows for f in self._manifest.files[since:until])
@@ -118,14 +121,15 @@ class FolderSource:
     def relation(self, since: int, until: int) -> Any:
         """The files after ``since`` up to ``until`` as a logical relation: all columns of the schema, and the
         change type last if there is one. Each call gives an instance of its own."""
-        found = self._relations.get((since, until))
-        if found is None:
-            full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
-            found = self._files(since, until, full if self.folder.changes else self.schema)
-            found = found._jdf.queryExecution().analyzed()
-            while len(self._relations) >= _REMEMBERED:
-                del self._relations[next(iter(self._relations))]
-            self._relations[since, until] = found
+        with self._lock:
+            found = self._relations.get((since, until))
+            if found is None:
+                full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
+                found = self._files(since, until, full if self.folder.changes else self.schema)
+                found = found._jdf.queryExecution().analyzed()
+                while len(self._relations) >= _REMEMBERED:
+                    del self._relations[next(iter(self._relations))]
+                self._relations[since, until] = found
         return found.newInstance()
 
     def place(self, column: str) -> int:
@@ -156,13 +160,14 @@ class FolderSource:
 
     def verify(self, until: int) -> None:
         """Check that every row that leaves was there. Done once for each position."""
-        since = self._manifest.verified
-        if not self.folder.changes or not self.folder.verify or until <= since:
-            return
-        if self.leaving(since, until):
-            self._check_leaving(since, until)
-        self._manifest.verified = until
-        self._save()
+        with self._lock:
+            since = self._manifest.verified
+            if not self.folder.changes or not self.folder.verify or until <= since:
+                return
+            if self.leaving(since, until):
+                self._check_leaving(since, until)
+            self._manifest.verified = until
+            self._save()
 
     def _check_leaving(self, since: int, until: int) -> None:
         small = self.rows(0, until) <= _SMALL
@@ -207,11 +212,12 @@ class FolderSource:
 
     def forget(self, position: int) -> None:
         """Drop what was discovered after a position, so that a refused file can be corrected."""
-        if position < self.position:
-            self._relations.clear()
-            del self._manifest.files[position:]
-            self._manifest.verified = min(self._manifest.verified, position)
-            self._save()
+        with self._lock:
+            if position < self.position:
+                self._relations.clear()
+                del self._manifest.files[position:]
+                self._manifest.verified = min(self._manifest.verified, position)
+                self._save()
 
     # --- files
 
