@@ -81,7 +81,7 @@ def _describe(node: Node) -> str:
         case Aggregate(keys=keys, calls=calls) | Finish(keys=keys, calls=calls):
             return _grouped("Aggregate" if calls else "Distinct", keys, calls)
         case Partials(keys=keys, calls=calls):
-            return _grouped("Partial states", keys, calls)
+            return _grouped("Partial states" if calls else "Counted distinct", keys, calls)
         case Window(text=text):
             return f"Window {pretty(text)}"
         case Limit(order=order, skip=skip, count=count):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.ir.plan import Keep, Kept, Pin, Plan
+from headrace.ir.rel import Consolidate, Measured, Node, Rel
+from headrace.ir.show import describe
 
 
 def explain(view: str, plan: Plan, states: tuple[Kept, ...], sizes: Mapping[str, int]) -> str:
@@ -29,8 +31,15 @@ def explain(view: str, plan: Plan, states: tuple[Kept, ...], sizes: Mapping[str,
         match step:
             case Keep(state=state):
                 lines.append(f"  keep     {state}")
-            case Pin(name=name):
-                lines.append(f"  hold     {name}")
+            case Pin(name=name, rel=rel):
+                lines.append(f"  hold     {name:<26} the delta of {_held(rel)}")
             case _:
                 lines.append("  publish  the result's delta")
     return "\n".join(lines)
+
+
+def _held(rel: Rel) -> str:
+    """What a held relation is the delta of: its first operator that does something."""
+    while isinstance(rel, Measured | Consolidate):
+        rel = rel.input
+    return describe(rel) if isinstance(rel, Node) else "a step"

@@ -40,12 +40,11 @@ def computed(call: Call, argument: list[str], weight: str | None) -> list[str]:
 
 
 def merged(call: Call, old: list[str], new: list[str]) -> list[str]:
-    """The SQL of each buffer after ``+γ``; a side without the group has NULLs."""
+    """The SQL of each buffer after ``+γ``, where ``old`` and ``new`` name the buffers of the state and of the change,
+    but for those that add, of which ``new`` is the sum of both already; a side without the group has NULLs."""
     out = []
     for i, (o, n, buffer) in enumerate(zip(old, new, call.buffers, strict=True)):
         match buffer.merge:
-            case "add":
-                out.append(f"cast(coalesce({o} + {n}, {o}, {n}) as {buffer.attr.type})")
             case "least" | "greatest":
                 out.append(f"{buffer.merge}({o}, {n})")
             case "spread":

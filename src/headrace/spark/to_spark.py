@@ -333,13 +333,14 @@ class Compiler:
             for number, frame in enumerate((old, change))
         ]
         before, after, sums, out = ({v: c.twin(v, t) for v in values} for t in ("old", "new", "sum", "out"))
-        picked = [
-            c.named(attrs[v], f"first(if({name_of(side)} = {number}, {name_of(v)}, null), true)")
-            for v in values
-            for number, attrs in enumerate((before, after))
-        ]
+        picked = [c.named(before[v], _of_side(side, 0, v)) for v in values]
+        added = {COUNTED, *(b.attr for call in a.calls for b in call.buffers if b.merge == "add")}
+        for v in values:
+            # A sum of decimals keeps their scale, where + would give up a digit of it for one before the point.
+            new = f"cast(sum({name_of(v)}) as {v.type})" if v in added else _of_side(side, 1, v)
+            picked.append(c.named(after[v], new))
         plan = c.aggregate(keys, [*keys, *picked], c.union(both))
-        merged = [self._group_size(before[COUNTED], after[COUNTED])]
+        merged = [self._group_size(after[COUNTED])]
         for call in a.calls:
             names = [[name_of(attrs[b.attr]) for b in call.buffers] for attrs in (before, after)]
             merged += aggregates.merged(call, *names)
@@ -362,8 +363,8 @@ class Compiler:
         plan = c.project([*columns, c.attr(weight)], plan)
         return Frame(c, plan, (*a.keys, *values), weight, exact=True)
 
-    def _group_size(self, before: Attr, after: Attr) -> str:
-        size = f"coalesce({name_of(before)}, 0L) + coalesce({name_of(after)}, 0L)"
+    def _group_size(self, counted: Attr) -> str:
+        size = f"coalesce({name_of(counted)}, 0L)"
         return f"if({size} < 0L, raise_error('Headrace: a group has fewer than no rows'), {size})"
 
     def _finish(self, f: Finish) -> Frame:
@@ -404,3 +405,8 @@ class Compiler:
             e = self.c.attr(a) if orderable else self.c.sql(f"cast({name_of(a)} as string)")
             keys.append(self.c.sort_key(e))
         return keys
+
+
+def _of_side(side: Attr, number: int, value: Attr) -> str:
+    """The value in the one row of a side, NULL without one."""
+    return f"first(if({name_of(side)} = {number}, {name_of(value)}, null), true)"
