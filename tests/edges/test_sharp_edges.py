@@ -159,6 +159,7 @@ CASES = {
     "a percentile over everything": "SELECT percentile(k, 0.25) AS b FROM l",
     "max_by and bool_and": "SELECT s, max_by(k, x) AS a, bool_and(k > 1) AS b, bit_xor(k) AS c FROM l WHERE x IS NOT NULL GROUP BY s",
     "exact decimals": "SELECT s, sum(x * x) AS a, avg(x) AS b, sum(x) / count(*) AS c FROM l GROUP BY s",
+    "decimals to the last digit": "SELECT s, sum(CAST(x / 7 AS decimal(38, 12))) AS a FROM l GROUP BY s",
     "wide decimals": "SELECT s, sum(CAST(x AS decimal(38, 10))) AS a FROM l GROUP BY s",
     "integers and bigints": "SELECT s, sum(k) AS a, avg(k) AS b FROM l GROUP BY s",
     "an average of bigints": "SELECT s, avg(y) AS a, sum(y) AS b FROM r GROUP BY s",

@@ -29,6 +29,9 @@ from headrace.spark.to_spark import Compiler
 # Below this many rows a result goes through the driver: one small file, written without a Spark job. A run over
 # sources that are smaller together works in a single partition, for starting a task takes longer than its work.
 SMALL = 50_000
+# Above this share of rows that leave, a source's snapshot is consolidated before it is joined: a row that was
+# updated is there three times, and through ten joins the copies multiply.
+CANCELLED = 0.02
 
 
 @dataclass
@@ -160,8 +163,13 @@ class Run:
 
     def _snapshot(self, source: Source, at: Version) -> Frame:
         version = self.until if at == NEW else self.since
-        frame = self._read(source, 0, version.at(source.name))
-        return frame.consolidate() if self._loading and frame.weight is not None else frame
+        position = version.at(source.name)
+        frame = self._read(source, 0, position)
+        if frame.weight is None:
+            return frame
+        reader = self.sources[source.name]
+        many = reader.leaving(0, position) > CANCELLED * reader.rows(0, position)
+        return frame.consolidate() if self._loading or self._tiny or many else frame
 
     def _delta(self, source: Source) -> Frame:
         frame = self._read(source, self.since.at(source.name), self.until.at(source.name))
