@@ -176,7 +176,7 @@ class View:
         if plan.situation is not None and last is not None:
             for name, state in self._states.items():
                 state.table.rewind(last["states"][name])
-        run = self._engine.run(plan, self._sources, self._states, self._result, since, until)
+        run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until)
         self._result.commit(
             run.result_files,
             overwrite=run.overwrite,

@@ -18,7 +18,7 @@ from headrace.spark.delta_log import Table
 from headrace.spark.execute import Measures, Run
 from headrace.spark.query import Query, stand_in
 from headrace.spark.schema import storable
-from headrace.spark.session import start_session
+from headrace.spark.session import named_jobs, start_session
 from headrace.spark.sources.folder import FolderSource
 from headrace.spark.state import State
 
@@ -30,7 +30,6 @@ class Engine:
 
     def __init__(self, spark: SparkSession | None) -> None:
         self.spark = spark if spark is not None else start_session()
-        self.catalyst = Catalyst(self.spark)
 
     def fork(self) -> Engine:
         return Engine(self.spark)
@@ -61,6 +60,7 @@ class Engine:
 
     def run(
         self,
+        view: str,
         plan: Plan,
         sources: Mapping[str, FolderSource],
         states: Mapping[str, State],
@@ -68,8 +68,9 @@ class Engine:
         since: Reached,
         until: Reached,
     ) -> Run:
-        run = Run(self.catalyst, sources, states, result, since, until)
-        run.run(plan)
+        with named_jobs(self.spark, f'headrace: view "{view}"'):
+            run = Run(self.catalyst, sources, states, result, since, until)
+            run.run(plan)
         return run
 
     def batch_answer(self, query: str | DataFrame, sources: Mapping[str, FolderSource], at: Reached) -> DataFrame:

@@ -38,7 +38,7 @@ from headrace.ir.rel import (
 from headrace.spark.catalyst import Catalyst, items
 
 _SAFE_DIGITS = 28  # a sum has ten digits more, up to 38: 10^10 rows cannot overflow it
-SOURCE_KEY = "headrace.source"
+SOURCE_KEY, FIELD_KEY = "headrace.source", "headrace.field"
 _TOO_MANY = "SCALAR_SUBQUERY_TOO_MANY_ROWS"
 
 _TRANSPARENT = {
@@ -151,12 +151,13 @@ class Reader:
     def _leaf(self, plan: Any) -> Node:
         kind = plan.getClass().getSimpleName()
         output = items(plan.output())
-        name = _source_name(output)
+        # A relation that Spark found to be empty has the columns, and their tags, of what it was.
+        name = _tag(output[0], SOURCE_KEY) if output and kind == "LogicalRDD" else None
         if name is not None:
             attrs = tuple(self.attr(a) for a in output)
             first = self._sources.get(name)
             if first is None:
-                first = self._sources[name] = Source(name, attrs, tuple(a.name() for a in output))
+                first = self._sources[name] = Source(name, attrs, tuple(str(_tag(a, FIELD_KEY)) for a in output))
             if first.attrs == attrs:
                 return first
             return Project(first, tuple(Column(a, ref(b)) for a, b in zip(attrs, first.attrs, strict=True)))
@@ -506,10 +507,9 @@ def _through_pruning(node: Any) -> Any:
     return node
 
 
-def _source_name(output: list[Any]) -> str | None:
-    if not output:
-        return None
-    found = json.loads(output[0].metadata().json()).get(SOURCE_KEY)
+def _tag(attribute: Any, key: str) -> str | None:
+    """What a column of a stand-in says of itself: its own name may be one that the query gave it."""
+    found = json.loads(attribute.metadata().json()).get(key)
     return str(found) if found is not None else None
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from headrace.errors import QueryError
 from headrace.ir.rel import Node
 from headrace.spark.catalyst import Catalyst, items
-from headrace.spark.from_spark import SOURCE_KEY, Reader
+from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader
 from headrace.spark.session import active, reading_session
 
 _CLOCK = re.compile(r"\b(current_date|current_timestamp|now|localtimestamp|current_time)\(", re.IGNORECASE)
@@ -42,8 +42,9 @@ class Query:
 
 
 def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
-    """An empty relation that the optimiser keeps as a leaf and whose columns name their source."""
-    tagged = StructType([StructField(f.name, f.dataType, True, {SOURCE_KEY: name}) for f in schema])
+    """An empty relation that the optimiser keeps as a leaf and whose columns say where they come from."""
+    fields = [StructField(f.name, f.dataType, True, {SOURCE_KEY: name, FIELD_KEY: f.name}) for f in schema]
+    tagged = StructType(fields)
     return session.createDataFrame(session.sparkContext.emptyRDD(), tagged)
 
 

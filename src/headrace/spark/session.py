@@ -20,6 +20,10 @@ _READING = {
 }
 
 
+# Large plans are described at every job, for pages that few look at: in one form, not in four.
+_WORKING = {"spark.sql.ui.explainMode": "simple"}
+_CALL_SITE = ("callSite.short", "callSite.long")
+
 # For rows that one task handles: no broadcasts, no re-planning between stages that are not there.
 _SINGLE = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -55,10 +59,23 @@ def reading_session(spark: SparkSession) -> SparkSession:
 def working_session(spark: SparkSession, *, single: bool) -> SparkSession:
     """A copy of a session in which a run works. In a single partition no join needs a copy of a side."""
     clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    if single:
-        for key, value in _SINGLE.items():
-            clone.conf.set(key, value)
+    for key, value in {**_WORKING, **(_SINGLE if single else {})}.items():
+        clone.conf.set(key, value)
     return clone
+
+
+@contextmanager
+def named_jobs(spark: SparkSession, name: str) -> Iterator[None]:
+    """Give the jobs of this thread a name in Spark's own pages. Without one, Spark walks the stack for every RDD."""
+    context = spark.sparkContext
+    before = {key: context.getLocalProperty(key) for key in _CALL_SITE}
+    for key in _CALL_SITE:
+        context.setLocalProperty(key, name)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            context.setLocalProperty(key, value)  # type: ignore[arg-type]
 
 
 @contextmanager
