@@ -216,24 +216,37 @@ class View:
 
 
 def _operators(plan: Plan, measures: Measures, rows_in: dict[str, int]) -> tuple[OperatorReport, ...]:
-    entries = []
     upkeep = plan.upkeep
+    below: list[list[int]] = [[] for _ in upkeep]
+    above: list[int] = []
+    for place, line in enumerate(upkeep):
+        del above[line.depth :]
+        if above:
+            below[above[-1]].append(place)
+        above.append(place)
+    first = {line.tvr: place for place, line in reversed(list(enumerate(upkeep)))}
+
+    def rows(place: int) -> int | None:
+        """How many rows an operator's delta has: counted on the way, or as many as its input has."""
+        place = first[upkeep[place].tvr]
+        line = upkeep[place]
+        if line.operator == "Source":
+            return rows_in.get(line.text.removeprefix("Source "))
+        if line.operator == "Project" and line.method == "linear" and len(below[place]) == 1:
+            return rows(below[place][0])
+        return measures.rows.get(line.tvr)
+
+    entries = []
     for place, line in enumerate(upkeep):
         step = measures.step_of.get(line.tvr)
-        below = []
-        for other in upkeep[place + 1 :]:
-            if other.depth <= line.depth:
-                break
-            if other.depth == line.depth + 1:
-                below.append(_rows_of(other.tvr, other.text, measures, rows_in))
-        known = [b for b in below if b is not None]
+        known = [n for n in map(rows, below[place]) if n is not None]
         entries.append(
             OperatorReport(
                 operator=line.operator,
                 text=line.text,
                 method=line.method,
                 rows_in=sum(known) if known else None,
-                rows_out=_rows_of(line.tvr, line.text, measures, rows_in),
+                rows_out=rows(place),
                 seconds=measures.seconds.get(step) if step else None,
                 step=step,
                 reason=line.reason,
@@ -241,12 +254,6 @@ def _operators(plan: Plan, measures: Measures, rows_in: dict[str, int]) -> tuple
             )
         )
     return tuple(entries)
-
-
-def _rows_of(tvr: int, text: str, measures: Measures, rows_in: dict[str, int]) -> int | None:
-    if text.startswith("Source "):
-        return rows_in.get(text.removeprefix("Source "))
-    return measures.rows.get(tvr)
 
 
 def _check_name(kind: str, name: str) -> None:

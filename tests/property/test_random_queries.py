@@ -1,6 +1,6 @@
 """Random queries over random data and random cuts: after every refresh a view is what Spark says.
 
-25 cases, or 5,000 with HEADRACE_LONG=1. Other cases with HEADRACE_SEED=<number>. A failing case is made
+300 cases, or 5,000 with HEADRACE_LONG=1. Other cases with HEADRACE_SEED=<number>. A failing case is made
 small; its message shows the query, the tables batch by batch, what was expected and what came, and a test to
 paste into `test_regressions.py`. `run.py` does the same outside pytest.
 """
@@ -18,7 +18,7 @@ from .cases import Trial, drawn
 from .check import Oracle, Outcome, run_trial
 from .reduce import reduced
 
-CASES = 5_000 if os.environ.get("HEADRACE_LONG") == "1" else 25
+CASES = 5_000 if os.environ.get("HEADRACE_LONG") == "1" else 300
 PART = 25
 REDUCING = 300
 """Seconds to make a failing case small."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from ahead import Ahead, chosen
 
 from tpc.answers import SETTINGS, Answers
 from tpc.queries import COUNTS, LONG, SPREAD, query
@@ -71,49 +72,29 @@ def trials(
     kept: Path | None,
     ledgers: dict[str, Ledger],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Trials]:
-    chosen = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    wanted = [
-        (item.module.BENCHMARK, item.callspec.params["number"])
-        for item in chosen
-        if "trials" in item.fixturenames and hasattr(item, "callspec")
-    ]
-    running = Trials(wanted, tpc_spark, ledgers, kept, tmp_path_factory.mktemp("trials"))
-    yield running
-    running.stop()
+) -> Iterator[Ahead[tuple[str, int]]]:
+    """All chosen queries, each taken through its loads. With HEADRACE_TPC_SECONDS=n, those that have not begun by
+    then are skipped."""
+    folder = tmp_path_factory.mktemp("trials")
+    here = threading.local()
+    limit = os.environ.get("HEADRACE_TPC_SECONDS")
+    started = time.monotonic()
 
-
-class Trials:
-    """The trials of all chosen queries, two at a time: most of a small refresh is spent in one thread of the driver."""
-
-    def __init__(
-        self,
-        wanted: list[tuple[str, int]],
-        spark: SparkSession,
-        ledgers: dict[str, Ledger],
-        kept: Path | None,
-        folder: Path,
-    ) -> None:
-        self._spark, self._ledgers, self._kept, self._folder = spark, ledgers, kept, folder
-        self._here = threading.local()
-        self._pool = ThreadPoolExecutor(2)
-        self._outcomes = {key: self._pool.submit(self._run, *key) for key in dict.fromkeys(wanted)}
-
-    def take(self, benchmark: str, number: int) -> None:
-        """Wait for a trial; raise what it raised."""
-        __tracebackhide__ = True
-        self._outcomes[benchmark, number].result()
-
-    def stop(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def _run(self, benchmark: str, number: int) -> None:
+    def run(key: tuple[str, int]) -> None:
         from tpc.trial import Trial
 
-        if not hasattr(self._here, "answers"):
-            self._here.answers = Answers(self._spark, self._kept)
-        home = self._folder / f"{benchmark}{number}"
-        trial = Trial(query(benchmark, number), self._spark, self._ledgers[benchmark], self._here.answers, home)
+        if limit is not None and time.monotonic() - started > float(limit):
+            pytest.skip(f"not begun within {limit} s")
+        if not hasattr(here, "answers"):
+            here.answers = Answers(tpc_spark, kept)
+        benchmark, number = key
+        home = folder / f"{benchmark}{number}"
+        trial = Trial(query(benchmark, number), tpc_spark, ledgers[benchmark], here.answers, home)
         for load in range(len(LOADS) if LONG else USUAL):
             trial.check(load, trial.refresh(load))
         shutil.rmtree(home, ignore_errors=True)
+
+    keys = [(item.module.BENCHMARK, item.callspec.params["number"]) for item in chosen(request, "trials")]
+    running = Ahead(keys, run)
+    yield running
+    running.stop()

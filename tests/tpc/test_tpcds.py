@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tpc.conftest import Trials
+from ahead import Ahead
 
 BENCHMARK = "ds"
 
 
-def test_maintained(number: int, trials: Trials) -> None:
-    trials.take(BENCHMARK, number)
+def test_maintained(number: int, trials: Ahead[tuple[str, int]]) -> None:
+    trials.take((BENCHMARK, number))

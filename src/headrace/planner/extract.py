@@ -82,7 +82,8 @@ class Extraction:
             tree = self.realise(node)
             if tree is None:
                 return None
-            if group.id in self.counted:
+            # A projection's rows are as many as its input's, so counting them again would tell nothing.
+            if group.id in self.counted and not isinstance(first, Project):
                 tree = Measured(tree, group.id)
             self.deltas[group.id] = tree
         return Ref(f"d{group.id}", group.attrs) if group.id in self.deltas else None

@@ -50,8 +50,10 @@ def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
 
 def _execution(session: SparkSession, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Any:
     if isinstance(query, str):
+        words = {w.lower() for w in re.findall(r"\w+", query)}
         for source, schema in schemas.items():
-            stand_in(session, source, schema).createOrReplaceTempView(source)
+            if source.lower() in words:
+                stand_in(session, source, schema).createOrReplaceTempView(source)
         try:
             execution = session.sql(query)._jdf.queryExecution()
         except (AnalysisException, ParseException) as problem:
