@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +29,7 @@ ORACLE_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
 }
 
 
@@ -142,28 +140,27 @@ class _View:
     done: bool = False
 
 
-def run_trial(spark: SparkSession, oracle: Oracle, trial: Trial, root: Path, *, threads: int = 1) -> Outcome:
-    """Refresh every view after every batch and compare. `threads` views are refreshed side by side."""
+def run_trial(spark: SparkSession, oracle: Oracle, trial: Trial, root: Path) -> Outcome:
+    """Refresh every view after every batch and compare."""
     import headrace as hr
 
     outcome = Outcome(cases=len(trial.queries))
     history = trial.history
     views = [_View(sql, f"v{number}") for number, sql in enumerate(trial.queries, 1)]
     warehouse: Any = None
-    with _side_by_side(threads) as each:
-        for step in range(len(history.batches)):
-            history.write(step, root / "sources")
-            if step < trial.first:
-                continue
-            if warehouse is None:
-                warehouse = hr.Warehouse(str(root / "warehouse"), spark=spark)
-                for name in TABLES:
-                    folder = hr.Folder(str(root / "sources" / name), changes=name not in history.plain)
-                    warehouse.source(name, folder)
-            oracle.load(history, step)
-            open_views = [view for view in views if not view.done]
-            for found in each(lambda view: _advance(warehouse, oracle, trial, view, step), open_views):  # noqa: B023
-                outcome.add(found)
+    for step in range(len(history.batches)):
+        history.write(step, root / "sources")
+        if step < trial.first:
+            continue
+        if warehouse is None:
+            warehouse = hr.Warehouse(str(root / "warehouse"), spark=spark)
+            for name in TABLES:
+                folder = hr.Folder(str(root / "sources" / name), changes=name not in history.plain)
+                warehouse.source(name, folder)
+        oracle.load(history, step)
+        for view in views:
+            if not view.done:
+                outcome.add(_advance(warehouse, oracle, trial, view, step))
     return outcome
 
 
@@ -202,15 +199,6 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     except AssertionError as error:
         failure("a wrong answer", str(error), got.text())
     return outcome
-
-
-@contextmanager
-def _side_by_side(threads: int) -> Iterator[Callable[..., Iterator[Outcome]]]:
-    if threads == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield pool.map
 
 
 def tables_in(sql: str) -> list[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
+from ahead import Ahead, chosen
 from pyspark.sql import SparkSession
 
 from .cases import Trial, drawn
@@ -23,32 +24,44 @@ PART = 25
 REDUCING = 300
 """Seconds to make a failing case small."""
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))
-THREADS = int(os.environ.get("HEADRACE_THREADS", "2"))
 
 
 @pytest.fixture(scope="module")
-def oracle(spark: SparkSession) -> Oracle:
-    return Oracle(spark)
+def parts(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ahead[int]]:
+    folder = tmp_path_factory.mktemp("random")
+
+    def run(part: int) -> None:
+        oracle = Oracle(spark)
+        root = folder / str(part)
+
+        def one(trial: Trial) -> Outcome:
+            try:
+                return run_trial(spark, oracle, trial, root)
+            finally:
+                shutil.rmtree(root, ignore_errors=True)
+
+        total = Outcome()
+        for trial in drawn(first_trial(part)):
+            total.add(one(trial))
+            if total.failures:
+                smallest = reduced(total.failures[0], one, seconds=REDUCING)
+                pytest.fail(f"{smallest}\n{smallest.code()}", pytrace=False)
+            if total.cases >= PART:
+                break
+        assert len(total.discarded) <= 2, f"too many queries that Spark cannot run: {total.discarded}"
+
+    running = Ahead([item.callspec.params["part"] for item in chosen(request, "parts")], run)
+    yield running
+    running.stop()
+
+
+def first_trial(part: int) -> int:
+    return (SEED * 1_000 + part) * 1_000
 
 
 @pytest.mark.parametrize("part", range(CASES // PART))
-def test_a_view_is_what_spark_says(spark: SparkSession, oracle: Oracle, tmp_path: Path, part: int) -> None:
-    number = (SEED * 1_000 + part) * 1_000
-    print(f"random trials from {number} on: python tests/property/run.py --seed {number} --cases {PART}")
-
-    def run(trial: Trial) -> Outcome:
-        root = tmp_path / "trial"
-        try:
-            return run_trial(spark, oracle, trial, root, threads=THREADS)
-        finally:
-            shutil.rmtree(root, ignore_errors=True)
-
-    total = Outcome()
-    for trial in drawn(number):
-        total.add(run(trial))
-        if total.failures:
-            smallest = reduced(total.failures[0], run, seconds=REDUCING)
-            pytest.fail(f"{smallest}\n{smallest.code()}", pytrace=False)
-        if total.cases >= PART:
-            break
-    assert len(total.discarded) <= 2, f"too many queries that Spark cannot run: {total.discarded}"
+def test_a_view_is_what_spark_says(parts: Ahead[int], part: int) -> None:
+    print(f"random trials: python tests/property/run.py --seed {first_trial(part)} --cases {PART}")
+    parts.take(part)
