@@ -109,7 +109,7 @@ class View:
         """The result as of the last refresh."""
         if not self._result.exists or self._result.last_run() is None:
             raise StateError("NOT_REFRESHED", f'view "{self.name}" has no result yet', hint="call refresh() first")
-        return self._result.read(self.warehouse.spark)
+        return self._engine.read(self._result)
 
     def recompute(self) -> DataFrame:
         """What Spark answers from scratch on the data that the view has seen, for checking. Lazy."""

@@ -139,3 +139,12 @@ def test_the_report_tells_rows_and_methods(spark: SparkSession, tmp_path: Path) 
     (kept,) = [o for o in report.operators if o.operator == "Filter"]
     assert (kept.method, kept.rows_in, kept.rows_out) == ("linear", 3, 2)
     assert "recomputed: a LIMIT" in str(report)
+
+
+def test_folders_with_odd_names(spark: SparkSession, tmp_path: Path) -> None:
+    """Spaces, brackets and braces are part of a path, not a pattern."""
+    case = Maintained(spark, tmp_path / "a b [c] {d,e} * ü", {"t": T})
+    view = case.warehouse.view("v", "SELECT s, count(*) AS n FROM t GROUP BY s")
+    for new in (rows(1, 2), rows(3)):
+        case["t"].change(insert=new)
+        case.check(view, "SELECT s, count(*) AS n FROM t GROUP BY s")

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from headrace.ir.expr import Attr
 
@@ -67,6 +69,14 @@ class Catalyst:
         self.nil = self._to_seq([])
         self._metadata = getattr(getattr(sql.types, "Metadata$"), "MODULE$").empty()
         self._no_metadata = self._option.apply(self._metadata)
+        datasources = sql.execution.datasources
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self._file_index = datasources.InMemoryFileIndex
+        self._no_cache = getattr(getattr(datasources, "NoopCache$"), "MODULE$")
+        self._files = datasources.HadoopFsRelation
+        self._relation = getattr(getattr(datasources, "LogicalRelation$"), "MODULE$")
+        self._parquet = datasources.parquet.ParquetFileFormat()
+        self._no_options = jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
         self._attrs: dict[str, Any] = {}
         self._by_name: dict[str, Any] = {}
         self._numbers: dict[str, Any] = {}
@@ -220,6 +230,25 @@ class Catalyst:
         return result
 
     # --- plans
+
+    def parquet(self, files: Sequence[str | Path], schema: StructType) -> Any:
+        """Parquet files of this machine as a relation with the columns of ``schema``. It is made directly: Spark's
+        reader looks its format up in every jar each time, and takes characters of a path for a pattern."""
+        session = self._session._jsparkSession
+        columns = session.parseDataType(schema.json())
+        if not files:
+            return session.createDataFrame(self._list(), columns).queryExecution().analyzed()
+        paths = self._list()
+        for file in files:
+            paths.add(self._path("file", None, str(file)))
+        known = self._option.apply(columns)
+        index = self._file_index(
+            session, self._to_seq(paths), self._no_options, known, self._no_cache, self.none, self.none
+        )
+        relation = self._files(
+            index, index.partitionSchema(), columns, self.none, self._parquet, self._no_options, session
+        )
+        return self._relation.apply(relation, False)
 
     def project(self, expressions: Iterable[Any], plan: Any) -> Any:
         return self._project(self.seq(expressions), plan)

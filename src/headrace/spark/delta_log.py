@@ -13,10 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.transaction import AddAction, RemoveAction
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
-
-from headrace.spark.session import empty_frame
 
 RUN_KEY = "headrace.run"
 
@@ -52,16 +50,12 @@ class Table:
             self.table.restore(version)
             self.table.update_incremental()
 
-    def files(self, version: int | None = None) -> list[str]:
-        if version is None or version == self.version:
-            return list(self.table.file_uris())
-        return list(DeltaTable(str(self.path), version=version).file_uris())
-
-    def read(self, spark: SparkSession, version: int | None = None) -> DataFrame:
-        files = self.files(version)
-        if not files:
-            return empty_frame(spark, self.schema)
-        return spark.read.schema(self.schema).parquet(*files)
+    def paths(self, version: int | None = None) -> list[Path]:
+        """The files of a version. We wrote them, and their names need no quoting."""
+        there = version is None or version == self.version
+        table = self.table if there else DeltaTable(str(self.path), version=version)
+        names = pa.table(table.get_add_actions()).column("path").to_pylist()
+        return [self.path.absolute() / str(name) for name in names]
 
     def commit(self, files: list[Path], *, overwrite: bool = False, run: dict[str, Any] | None = None) -> int:
         """Make files part of the table, alone or after what it holds; returns the version reached."""
@@ -107,7 +101,7 @@ class Table:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def bytes(self) -> int:
-        return sum(Path(f.removeprefix("file://")).stat().st_size for f in self.files()) if self.exists else 0
+        return sum(f.stat().st_size for f in self.paths()) if self.exists else 0
 
     def _folder(self) -> Path:
         _ = self.table

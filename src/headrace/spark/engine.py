@@ -73,6 +73,11 @@ class Engine:
             run.run(plan)
         return run
 
+    def read(self, table: Table) -> DataFrame:
+        """The rows of a table as it is now, in the user's session."""
+        self.catalyst.restart(self.spark, single=False)
+        return self.catalyst.frame(self.catalyst.parquet(table.paths(), table.schema))
+
     def batch_answer(self, query: str | DataFrame, sources: Mapping[str, FolderSource], at: Reached) -> DataFrame:
         if not isinstance(query, str):
             raise QueryError("NOT_SQL", "only a view written as SQL can be recomputed from its text", hint="use read()")

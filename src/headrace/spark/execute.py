@@ -21,7 +21,7 @@ from headrace.ir.walk import nodes
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import Table, rows_of
 from headrace.spark.frames import Frame
-from headrace.spark.session import empty_frame, working_session
+from headrace.spark.session import working_session
 from headrace.spark.sources.folder import CHANGE_TYPE, OUT, FolderSource
 from headrace.spark.state import State, bound_frame
 from headrace.spark.to_spark import Compiler
@@ -117,10 +117,7 @@ class Run:
 
     def _segment(self, state: State, files: list[Path]) -> Frame:
         """The Delta just kept, to be read by later steps."""
-        spark = self.catalyst.spark
-        schema = state.table.schema
-        read = spark.read.schema(schema).parquet(*map(str, files)) if files else empty_frame(spark, schema)
-        plan = read._jdf.queryExecution().analyzed()
+        plan = self.catalyst.parquet([f.absolute() for f in files], state.table.schema)
         return bound_frame(self.catalyst, plan, state.attrs, state.unique, consolidated=True)
 
     def _replace(self, rel: Rel) -> None:
@@ -144,7 +141,7 @@ class Run:
                 self.measures.how = "appended" if added else "nothing changed"
                 return
         attrs = delta.attrs
-        old = self.result.read(self.catalyst.spark)._jdf.queryExecution().analyzed()
+        old = self.catalyst.parquet(self.result.paths(), self.result.schema)
         before = bound_frame(self.catalyst, old, attrs, True, consolidated=False, weighted=False).with_weight()
         plan = self.catalyst.union([before.plan, delta.with_weight().plan])
         merged = Frame(self.catalyst, plan, attrs, before.weight, unit=False)
@@ -180,7 +177,7 @@ class Run:
         an expression might fail on it."""
         c, reader = self.catalyst, self.sources[source.name]
         self.measures.rows_read += reader.rows(since, until)
-        plan = reader.relation(since, until)
+        plan = reader.relation(c, since, until)
         output = plan.output()
         columns = [c.named(a, output.apply(reader.place(f))) for a, f in zip(source.attrs, source.fields, strict=True)]
         weight = None

@@ -31,9 +31,9 @@ class State:
 
     def read(self, catalyst: Catalyst, version: int | None = None) -> Frame:
         """The rows of the state with their weights. Of a single Segment no two rows are equal."""
-        segments = {Path(f).parent.name for f in self.table.files(version)}
-        frame = self.table.read(catalyst.spark, version)
-        plan = frame._jdf.queryExecution().analyzed()
+        files = self.table.paths(version)
+        segments = {f.parent.name for f in files}
+        plan = catalyst.parquet(files, self.table.schema)
         return bound_frame(catalyst, plan, self.attrs, self.unique, consolidated=len(segments) <= 1)
 
 

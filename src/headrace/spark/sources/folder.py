@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from headrace.errors import ConfigError, SourceError
+from headrace.spark.catalyst import Catalyst
 from headrace.spark.schema import from_arrow, nullable
 from headrace.spark.session import empty_frame
 
@@ -118,15 +119,15 @@ class FolderSource:
 
     # --- rows
 
-    def relation(self, since: int, until: int) -> Any:
+    def relation(self, catalyst: Catalyst, since: int, until: int) -> Any:
         """The files after ``since`` up to ``until`` as a logical relation: all columns of the schema, and the
         change type last if there is one. Each call gives an instance of its own."""
         with self._lock:
             found = self._relations.get((since, until))
             if found is None:
                 full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
-                found = self._files(since, until, full if self.folder.changes else self.schema)
-                found = found._jdf.queryExecution().analyzed()
+                files = [self.path.absolute() / f.path for f in self._manifest.files[since:until]]
+                found = catalyst.parquet(files, full if self.folder.changes else self.schema)
                 while len(self._relations) >= _REMEMBERED:
                     del self._relations[next(iter(self._relations))]
                 self._relations[since, until] = found
