@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -147,7 +147,11 @@ class FolderSource:
 
     def _files(self, since: int, until: int, schema: StructType) -> DataFrame:
         files = [str(self.path / f.path) for f in self._manifest.files[since:until]]
-        return self._spark.read.schema(schema).parquet(*files) if files else empty_frame(self._spark, schema)
+        return self._reader().schema(schema).parquet(*files) if files else empty_frame(self._spark, schema)
+
+    def _reader(self) -> DataFrameReader:
+        """A reader that takes paths as they are, not as patterns."""
+        return self._spark.read.option("__globPaths__", "false")
 
     def table(self, until: int) -> DataFrame:
         """The net rows at a position, as a plain table."""
@@ -308,7 +312,7 @@ class FolderSource:
                 hint='give them: Folder(path, schema="id bigint, name string")',
             )
         try:
-            types = self._spark.read.parquet(str(files[0])).schema
+            types = self._reader().parquet(str(files[0])).schema
         except Exception as problem:
             raise SourceError(
                 "FILE_CORRUPT",
