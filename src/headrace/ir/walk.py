@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from headrace.ir.rel import Node, Rel, Source
+from headrace.ir.rel import Delta, Load, Node, Rel, Snapshot, Source
 
 
 def nodes(rel: Rel) -> Iterator[Node]:
@@ -21,6 +21,16 @@ def nodes(rel: Rel) -> Iterator[Node]:
 
     visit(rel)
     return iter(order)
+
+
+def leaves(rel: Rel) -> list[Rel]:
+    """What a tree over snapshots, deltas, states and steps reads: each of these once."""
+    found: dict[int, Rel] = {} if isinstance(rel, Node) else {id(rel): rel}
+    for node in nodes(rel):
+        if isinstance(node, Snapshot | Delta | Load):
+            found[id(node)] = node
+        found.update({id(i): i for i in node.inputs if not isinstance(i, Node)})
+    return list(found.values())
 
 
 def rebuild(rel: Rel, change: Callable[[Node], Rel]) -> Rel:

@@ -129,11 +129,14 @@ class Catalyst:
         self._weights += 1
         return Attr(f"weight{self._weights}", "weight", "bigint", nullable=False)
 
-    def restart(self, session: SparkSession, *, single: bool) -> None:
-        """Begin a run in a session. Weight columns are numbered from the start again, so that the same plan is
-        built from the same parts. ``single`` says that all plans work in one partition."""
+    def restart(self) -> None:
+        """Begin a run. Weight columns are numbered from the start again, so that the same plan is built from the
+        same parts."""
         self._weights = 0
         self._sequences.clear()
+
+    def work_in(self, session: SparkSession, *, single: bool) -> None:
+        """Run plans in a session from here on. ``single`` says that they work in one partition."""
         self._session = session
         self._single = single
 
@@ -311,6 +314,12 @@ class Catalyst:
         if self._counted is None:
             self._counted = self.seq([self.alias(self.sql("count(1)"), self.attr(WEIGHT))])
         return self._metrics(name, self._counted, plan, 0)
+
+    def measure_signs(self, name: str, weight: Attr, plan: Any) -> Any:
+        """Add up the positive weights that pass, and the negative ones, to be read under ``name``."""
+        w = name_of(weight)
+        sums = [self.named(self.weight(), f"coalesce(sum(greatest({sign}{w}, 0L)), 0L)") for sign in ("", "-")]
+        return self._metrics(name, self.seq(sums), plan, 0)
 
     def frame(self, plan: Any) -> DataFrame:
         """A DataFrame of a plan whose parts are all resolved."""

@@ -52,10 +52,16 @@ class Table:
 
     def paths(self, version: int | None = None) -> list[Path]:
         """The files of a version. We wrote them, and their names need no quoting."""
+        return [self.path.absolute() / str(name) for name in self._actions(version).column("path").to_pylist()]
+
+    def rows(self, version: int | None = None) -> int:
+        """How many rows the files of a version hold."""
+        return sum(self._actions(version).column("num_records").to_pylist())
+
+    def _actions(self, version: int | None) -> pa.Table:
         there = version is None or version == self.version
         table = self.table if there else DeltaTable(str(self.path), version=version)
-        names = pa.table(table.get_add_actions()).column("path").to_pylist()
-        return [self.path.absolute() / str(name) for name in names]
+        return pa.table(table.get_add_actions())
 
     def commit(self, files: list[Path], *, overwrite: bool = False, run: dict[str, Any] | None = None) -> int:
         """Make files part of the table, alone or after what it holds; returns the version reached."""

@@ -75,7 +75,7 @@ class Engine:
 
     def read(self, table: Table) -> DataFrame:
         """The rows of a table as it is now, in the user's session."""
-        self.catalyst.restart(self.spark, single=False)
+        self.catalyst.work_in(self.spark, single=False)
         return self.catalyst.frame(self.catalyst.parquet(table.paths(), table.schema))
 
     def batch_answer(self, query: str | DataFrame, sources: Mapping[str, FolderSource], at: Reached) -> DataFrame:

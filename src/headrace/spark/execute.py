@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headrace.errors import InternalError
-from headrace.ir.plan import Keep, Pin, Plan, Publish
-from headrace.ir.rel import Load, Measured, Ref, Rel, Source
+from headrace.ir.plan import Keep, Pin, Plan, Publish, Step
+from headrace.ir.rel import Delta, Load, Measured, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Version
-from headrace.ir.walk import nodes
+from headrace.ir.walk import leaves, nodes
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import Table, rows_of
 from headrace.spark.frames import Frame
@@ -26,8 +25,8 @@ from headrace.spark.sources.folder import CHANGE_TYPE, OUT, FolderSource
 from headrace.spark.state import State, bound_frame
 from headrace.spark.to_spark import Compiler
 
-# Below this many rows a result goes through the driver: one small file, written without a Spark job. A run over
-# sources that are smaller together works in a single partition, for starting a task takes longer than its work.
+# Below this many rows a result goes through the driver: one small file, written without a Spark job. A step that
+# reads no more works in a single partition, for starting a task takes longer than its work.
 SMALL = 50_000
 # Above this share of rows that leave, a source's snapshot is consolidated before it is joined: a row that was
 # updated is there three times, and through ten joins the copies multiply.
@@ -71,10 +70,10 @@ class Run:
         self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
         self._frames: dict[str, Frame] = {}
         self._held: list[Any] = []
-        rows = sum(s.rows(0, until.at(n)) for n, s in sources.items())
-        self._tiny = rows <= SMALL
-        session = working_session(catalyst.spark, single=self._tiny)
-        catalyst.restart(session, single=self._tiny)
+        self._rows: dict[str, int] = {}
+        self._tiny = False
+        self._sessions: dict[bool, SparkSession] = {}
+        catalyst.restart()
         self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step)
 
     def run(self, plan: Plan) -> None:
@@ -82,9 +81,10 @@ class Run:
         try:
             for step in plan.steps:
                 started = time.perf_counter()
+                self._begin(step)
                 match step:
                     case Pin(name=name, rel=rel):
-                        self._frames[name] = self._pin(self._compiler.compile(rel))
+                        self._frames[name], self._rows[name] = self._pin(self._compiler.compile(rel))
                     case Keep():
                         name = step.name
                         self._keep(step)
@@ -104,12 +104,39 @@ class Run:
 
     # --- steps
 
+    def _begin(self, step: Step) -> None:
+        """Work in one partition where all that a step reads is few rows."""
+        self._tiny = self._reads(step) <= SMALL
+        if self._tiny not in self._sessions:
+            self._sessions[self._tiny] = working_session(self.catalyst.spark, single=self._tiny)
+        self.catalyst.work_in(self._sessions[self._tiny], single=self._tiny)
+
+    def _reads(self, step: Step) -> int:
+        """The rows of all leaves of a step, known before it is run."""
+        total = 0
+        if isinstance(step, Publish) and not step.replace and not step.growing:
+            total += self.result.rows()
+        for rel in leaves(step.rel):
+            match rel:
+                case Ref(step=name):
+                    total += self._rows[name]
+                case Snapshot(of=Source(name=name), at=at):
+                    total += self.sources[name].rows(0, self._version(at).at(name))
+                case Delta(of=Source(name=name)):
+                    total += self.sources[name].rows(self.since.at(name), self.until.at(name))
+                case Load(state=name, at=at):
+                    total += self.states[name].table.rows(self._before[name] if at == OLD else None)
+        return total
+
+    def _version(self, at: Version) -> Reached:
+        return self.until if at == NEW else self.since
+
     def _keep(self, step: Keep) -> None:
         state = self.states[step.state]
         frame = self._compiler.compile(step.rel)
         distinct = state.unique and frame.weight is None
         frame = (frame.with_weight() if distinct else frame.consolidate().with_weight()).select(state.attrs)
-        files, _ = self._write(state.table, frame, state.table.schema)
+        files, self._rows[step.name] = self._write(state.table, frame, state.table.schema)
         if files or step.base:
             state.table.commit(files, overwrite=step.base)
         if not step.base:
@@ -133,8 +160,7 @@ class Run:
             self.measures.how = "appended"
             return
         if not self._tiny:
-            delta = self._pin(delta.consolidate())
-            added, removed = self._signs(delta)
+            delta, added, removed = self._signed(delta.consolidate().with_weight())
             self.measures.published = added + removed
             if not removed:
                 self.result_files, _ = self._write_result(delta.rows()) if added else ([], 0)
@@ -149,18 +175,17 @@ class Run:
         self.overwrite, self.measures.how = True, "rewritten"
         self.measures.published = self.measures.published or rows
 
-    def _signs(self, delta: Frame) -> tuple[int, int]:
-        """How many rows a consolidated Delta adds and takes away."""
-        c = self.catalyst
-        signs = [c.named(c.weight(), f"sum(greatest({sign}{delta.w}, 0L))") for sign in ("", "-")]
-        row = c.frame(c.aggregate([], signs, delta.plan)).collect()[0]
-        return int(row[0] or 0), int(row[1] or 0)
+    def _signed(self, delta: Frame) -> tuple[Frame, int, int]:
+        """A consolidated Delta, held, and how many rows it adds and takes away."""
+        assert delta.weight is not None
+        held, seen = self._hold(delta.over(self.catalyst.measure_signs("signs", delta.weight, delta.plan)))
+        added, removed = seen["signs"]
+        return held, added, removed
 
     # --- leaves
 
     def _snapshot(self, source: Source, at: Version) -> Frame:
-        version = self.until if at == NEW else self.since
-        position = version.at(source.name)
+        position = self._version(at).at(source.name)
         frame = self._read(source, 0, position)
         if frame.weight is None:
             return frame
@@ -197,50 +222,52 @@ class Run:
 
     # --- doing
 
-    def _pin(self, frame: Frame) -> Frame:
-        """Compute a frame once and hold its rows in the executors."""
+    def _pin(self, frame: Frame) -> tuple[Frame, int]:
+        """A frame computed once and held for later steps, and how many rows it has."""
+        held, seen = self._hold(frame.over(self.catalyst.measure("out", frame.plan)))
+        return held, seen["out"][0]
+
+    def _hold(self, frame: Frame) -> tuple[Frame, dict[str, list[int]]]:
+        """Compute a frame once and hold its rows in the executors; and what was measured on the way."""
         frame = frame.select(frame.attrs)
         computed = self.catalyst.frame(frame.plan)
         held = computed.localCheckpoint()
-        self._observe(computed)
         plan = held._jdf.queryExecution().analyzed()
         self._held.append(plan.rdd())
-        return frame.over(self.catalyst.gathered(plan))
+        return frame.over(self.catalyst.gathered(plan)), self._observe(computed)
 
     def _write(self, table: Table, frame: Frame, schema: StructType) -> tuple[list[Path], int]:
         """A frame's rows as files of a table: through the driver when few, else by Spark. How many rows a Delta has
         is known when it is computed; a load is expected to have many."""
         columns = [c.withName(f.name) for c, f in zip(frame.columns, schema, strict=True)]
-        computed = self.catalyst.frame(self.catalyst.project(columns, frame.plan))
+        plan = self.catalyst.project(columns, frame.plan)
         if self._tiny:
-            rows = self._collect(computed)
+            computed = self.catalyst.frame(plan)
+            rows = computed.toArrow()
+            self._observe(computed)
             return table.write_arrow(rows), rows.num_rows
         if self._loading:
-            files = table.write_spark(computed)
+            files = table.write_spark(self.catalyst.frame(plan))
             return files, rows_of(files)
+        computed = self.catalyst.frame(self.catalyst.measure("out", plan))
         held = computed.localCheckpoint()
-        self._observe(computed)
         rdd = held._jdf.queryExecution().analyzed().rdd()
         try:
-            count = held.count()
-            if count <= SMALL:
-                return table.write_arrow(self._collect(held)), count
-            return table.write_spark(held), count
+            (count,) = self._observe(computed)["out"]
+            return (table.write_arrow(held.toArrow()) if count <= SMALL else table.write_spark(held)), count
         finally:
             rdd.unpersist(False)
 
     def _write_result(self, frame: Frame) -> tuple[list[Path], int]:
         return self._write(self.result, frame, self.result.schema)
 
-    def _collect(self, frame: DataFrame) -> pa.Table:
-        rows = frame.toArrow()
-        self._observe(frame)
-        return rows
-
-    def _observe(self, frame: DataFrame) -> None:
-        """Read the counts that passed while a frame was computed."""
-        metrics = frame._jdf.queryExecution().observedMetrics()
-        if metrics.isEmpty():
-            return
-        for name, rows in re.findall(r"tvr(\d+) -> \[(\d+)\]", metrics.toString()):
-            self.measures.rows[int(name)] = int(rows)
+    def _observe(self, frame: DataFrame) -> dict[str, list[int]]:
+        """What was measured while a frame was computed; the counts of Tvrs are noted."""
+        text = frame._jdf.queryExecution().observedMetrics().toString()
+        found = {
+            name: [int(v) for v in values.split(",")] for name, values in re.findall(r"(\w+) -> \[([\d,]+)\]", text)
+        }
+        for name, values in found.items():
+            if name.startswith("tvr"):
+                self.measures.rows[int(name[3:])] = values[0]
+        return found

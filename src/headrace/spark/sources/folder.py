@@ -32,6 +32,7 @@ OUT = ("delete", "update_preimage")
 _FEED = (CHANGE_TYPE, "_commit_version", "_commit_timestamp")
 WEIGHT_COLUMN = "_headrace_weight"
 _REMEMBERED = 8  # relations of a source: old, new and delta of a run, and of the next
+_FEW = 200_000  # rows that every executor can hold
 _SMALL = 20_000  # rows that the driver counts faster than a job starts
 
 
@@ -210,6 +211,8 @@ class FolderSource:
             before = self.read(0, since)
         else:
             right = short.select(*(F.col(n).alias(f"r{i}") for i, n in enumerate(names)))
+            if self.leaving(since, until) <= _FEW:
+                right = F.broadcast(right)
             same = [F.col(n).eqNullSafe(F.col(f"r{i}")) for i, n in enumerate(names)]
             before = self.read(0, since).join(right, same, "left_semi")
         bad = before.unionAll(short).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0").head(1)
