@@ -319,13 +319,11 @@ class Reader:
 
     def _aggregate(self, plan: Any) -> Node:
         below = self.node(plan.child())
-        if plan.subqueries().size() > 0:
-            exprs = items(plan.groupingExpressions()) + items(plan.aggregateExpressions())
-            below, changed = self._without_subqueries(below, exprs)
-            groups = plan.groupingExpressions().size()
-            plan = self.catalyst.aggregate(changed[:groups], changed[groups:], plan.child())
         parts = self._planning.PhysicalAggregation.unapply(plan).get()
         grouping, calls, results = items(parts._1()), items(parts._2()), items(parts._3())
+        # A subquery in a key or an argument joins below the aggregate, one in its results above it.
+        below, inner = self._without_subqueries(below, [*grouping, *calls])
+        grouping, calls = inner[: len(grouping)], inner[len(grouping) :]
         keys = tuple(self.attr(g.toAttribute()) for g in grouping)
         computed = [g for g in grouping if g.getClass().getSimpleName() == "Alias"]
         if computed:
@@ -334,7 +332,8 @@ class Reader:
             below = Project(below, tuple(Column(a, ref(a)) for a in below.attrs) + extra)
         keys = tuple(dict.fromkeys(keys))
         node = Aggregate(below, keys, tuple(self._call(c) for c in calls))
-        return Project(node, self._named(results))
+        above, results = self._without_subqueries(node, results)
+        return Project(above, self._named(results))
 
     def _call(self, call: Any) -> Call:
         kind = call.getClass().getSimpleName()
