@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.ir.aggregate import Call, Merging, decimal_of
 from headrace.ir.expr import Attr
-from headrace.spark.catalyst import Catalyst, items, name_of
+from headrace.spark.catalyst import Catalyst, name_of
 
 _SPREAD_OF = "var_pop"
 
@@ -78,8 +78,8 @@ def finished(c: Catalyst, call: Call) -> tuple[list[Any], Any]:
     if call.function == "avg" and not decimal_of(call.args[0].type):
         value = f"if({names[1]} = 0L, null, cast({names[0]} as double) / cast({names[1]} as double))"
         return [], c.sql(value)
-    function = call.handle.aggregateFunction()
-    slots = items(function.aggBufferAttributes())
+    function = c.aggregate_function(call.handle)
+    slots = [function.aggBufferAttributes().apply(i) for i in range(len(names))]
     sources = [c.sql(n if i or call.function == "avg" else f"coalesce({n}, 0D)") for i, n in enumerate(names)]
     bound = [c.alias(s, slot) for s, slot in zip(sources, slots, strict=True)]
     return bound, function.evaluateExpression()

@@ -1,9 +1,10 @@
-"""Catalyst through py4j: the few constructors that Headrace needs, each looked up once.
+"""Catalyst from Python: the few constructors that Headrace needs.
 
-Plans are built from resolved parts and are not analysed again: the analyser costs more than the query
-itself on plans of a hundred operators, and it would give new exprIds to a relation that occurs twice. So
-every expression is resolved when it is made. One that Headrace writes as SQL text names attributes by
-names that are unique for a view, and is resolved once.
+What is made here is written down in a script, and built in the JVM when its result is needed. Plans are
+built from resolved parts and are not analysed again: the analyser costs more than the query itself on plans
+of a hundred operators, and it would give new exprIds to a relation that occurs twice. So every expression is
+resolved when it is made. One that Headrace writes as SQL text names attributes by names that are unique for
+a view, and is resolved once.
 
 Two things must therefore hold for every plan built here. The sides of a join have no attribute in common.
 And no operator gives a new value to an exprId that its child also has: the optimiser would take a filter
@@ -17,11 +18,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headrace.ir.expr import Attr
+from headrace.spark.script import Made, Script
 
+_SQL = "org.apache.spark.sql"
+_EXPRESSION = f"{_SQL}.catalyst.expressions"
+_LOGICAL = f"{_SQL}.catalyst.plans.logical"
+_FILES = f"{_SQL}.execution.datasources"
 _WORD = re.compile(r"\w+")
 WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
 
@@ -33,95 +40,70 @@ class Catalyst:
         self.spark = spark
         self._session = spark
         self._single = False
-        jvm: Any = spark._jvm
-        self.jvm: Any = jvm
-        sql = jvm.org.apache.spark.sql
-        self._expressions = sql.catalyst.expressions
-        self._logical = sql.catalyst.plans.logical
-        self._alias = self._expressions.Alias
-        self._attribute = self._expressions.AttributeReference
-        self._named = self._expressions.NamedExpression
-        self._equal = self._expressions.EqualTo
-        self._null_safe = self._expressions.EqualNullSafe
-        self._and = self._expressions.And
-        self._not = self._expressions.Not
-        self._multiply = self._expressions.Multiply
-        self._coalesce = self._expressions.Coalesce
-        self._sum = self._expressions.aggregate.Sum
-        self._literal = self._expressions.Literal
-        self._project = self._logical.Project
-        self._filter = self._logical.Filter
-        self._join = self._logical.Join
-        self._aggregate = self._logical.Aggregate
-        self._union = self._logical.Union
-        self._gather = self._logical.Repartition
-        self._metrics = self._logical.CollectMetrics
-        self._counted: Any = None
-        self._hints = getattr(getattr(self._logical, "JoinHint$"), "MODULE$").NONE()
-        self._dataset = sql.classic.Dataset
-        self._parser = getattr(getattr(sql.catalyst.parser, "CatalystSqlParser$"), "MODULE$")
-        self._types = getattr(getattr(sql.types, "DataType$"), "MODULE$")
-        self._join_type = getattr(getattr(sql.catalyst.plans, "JoinType$"), "MODULE$")
-        self._to_seq = jvm.PythonUtils.toSeq
-        self._list = jvm.java.util.ArrayList
-        self._option = jvm.scala.Option
-        self.none = self._option.empty()
-        self.nil = self._to_seq([])
-        self._metadata = getattr(getattr(sql.types, "Metadata$"), "MODULE$").empty()
-        self._no_metadata = self._option.apply(self._metadata)
-        datasources = sql.execution.datasources
-        self._path = jvm.org.apache.hadoop.fs.Path
-        self._file_index = datasources.InMemoryFileIndex
-        self._no_cache = getattr(getattr(datasources, "NoopCache$"), "MODULE$")
-        self._files = datasources.HadoopFsRelation
-        self._relation = getattr(getattr(datasources, "LogicalRelation$"), "MODULE$")
-        self._parquet = datasources.parquet.ParquetFileFormat()
-        self._no_options = jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
-        self._attrs: dict[str, Any] = {}
-        self._by_name: dict[str, Any] = {}
-        self._numbers: dict[str, Any] = {}
-        self._resolved: dict[str, Any] = {}
-        self._sequences: dict[tuple[int, ...], tuple[list[Any], Any]] = {}
+        self.jvm: Any = spark._jvm
+        self._script = script = Script(self.jvm)
+        self._java_session = script.put(spark._jsparkSession)
+        self._hints = script.module(f"{_LOGICAL}.JoinHint").NONE()
+        self._parser = script.module(f"{_SQL}.catalyst.parser.CatalystSqlParser")
+        self._types = script.module(f"{_SQL}.types.DataType")
+        self.none = script.static("scala.Option", "empty")
+        self.nil = script.seq([])
+        self._metadata = script.static(f"{_SQL}.types.Metadata", "empty")
+        self._no_metadata = self.some(self._metadata)
+        self._no_cache = script.module(f"{_FILES}.NoopCache")
+        self._relation = script.module(f"{_FILES}.LogicalRelation")
+        self._parquet = script.new(f"{_FILES}.parquet.ParquetFileFormat")
+        self._no_options = script.module("scala.collection.immutable.Map").empty()
+        self._attrs: dict[str, Made] = {}
+        self._by_name: dict[str, Made] = {}
+        self._numbers: dict[str, Made] = {}
+        self._resolved: dict[str, Made] = {}
         self._weights = 0
         self.zero, self.one = self.sql("0L"), self.sql("1L")
 
-    # --- Scala collections
+    # --- objects of the JVM
 
-    def seq(self, items: Iterable[Any]) -> Any:
-        """A Scala Seq. Every element costs a round trip, so a Seq of the same objects is the same Seq."""
-        elements = list(items)
-        key = tuple(map(id, elements))
-        found = self._sequences.get(key)
-        if found is None:
-            made = self._list()
-            for e in elements:
-                made.add(e)
-            # The elements are held, so that no other object can take one's id.
-            found = self._sequences[key] = (elements, self._to_seq(made))
-        return found[1]
+    def java(self, made: Any) -> Any:
+        """What py4j knows of something made here."""
+        return self._script.value(made)
+
+    def put(self, value: Any) -> Any:
+        """Something that py4j knows, to be used here."""
+        return self._script.put(value)
+
+    def seq(self, elements: Iterable[Any]) -> Any:
+        """A Scala Seq."""
+        return self._script.seq(elements)
 
     def some(self, value: Any) -> Any:
-        return self._option.apply(value)
+        return self._script.static("scala.Option", "apply", value)
+
+    def _expression(self, kind: str, *arguments: Any) -> Any:
+        return self._script.new(f"{_EXPRESSION}.{kind}", *arguments)
+
+    def _plan(self, kind: str, *arguments: Any) -> Any:
+        return self._script.new(f"{_LOGICAL}.{kind}", *arguments)
 
     # --- attributes
 
     def bind(self, attr: Attr, like: Any) -> None:
         """Bind an attribute of the query to the exprId and type that its Catalyst twin has."""
         if attr.id not in self._attrs:
-            self._enter(attr, like.dataType(), like.exprId())
+            twin = self._script.put(like)
+            self._enter(attr, twin.dataType(), twin.exprId())
 
     def attr(self, attr: Attr) -> Any:
         """The Catalyst attribute for one of ours, made on first use."""
         found = self._attrs.get(attr.id)
         if found is None:
-            found = self._enter(attr, self._types.fromDDL(attr.type), self._named.newExprId())
+            found = self._enter(attr, self.type_of(attr.type), self._new_id())
         return found
 
     def twin(self, attr: Attr, suffix: str) -> Attr:
         """A further attribute of the same type, always the same one for the same suffix."""
         made = Attr(f"{attr.id}.{suffix}", attr.name, attr.type)
         if made.id not in self._attrs:
-            self._enter(made, self.attr(attr).dataType(), self._named.newExprId())
+            self._enter(made, self.attr(attr).dataType(), self._new_id())
         return made
 
     def weight(self) -> Attr:
@@ -133,18 +115,22 @@ class Catalyst:
         """Begin a run. Weight columns are numbered from the start again, so that the same plan is built from the
         same parts."""
         self._weights = 0
-        self._sequences.clear()
 
     def work_in(self, session: SparkSession, *, single: bool) -> None:
         """Run plans in a session from here on. ``single`` says that they work in one partition."""
-        self._session = session
+        if session is not self._session:
+            self._session = session
+            self._java_session = self._script.put(session._jsparkSession)
         self._single = single
 
     def _enter(self, attr: Attr, kind: Any, number: Any) -> Any:
         name = name_of(attr)
-        made = self._attribute(name, kind, True, self._metadata, number, self.nil)
+        made = self._expression("AttributeReference", name, kind, True, self._metadata, number, self.nil)
         self._attrs[attr.id] = self._by_name[name] = made
         return made
+
+    def _new_id(self) -> Any:
+        return self._script.static(f"{_EXPRESSION}.NamedExpression", "newExprId")
 
     def type_of(self, ddl: str) -> Any:
         return self._types.fromDDL(ddl)
@@ -156,25 +142,16 @@ class Catalyst:
         found = self._resolved.get(text) or self._by_name.get(text)
         if found is None:
             used = [self._by_name[n] for n in dict.fromkeys(_WORD.findall(text)) if n in self._by_name]
-            leaf = self._logical.LocalRelation(self.seq(used), self.nil, False, self.none)
-            parsed = self._alias(
-                self._parser.parseExpression(text),
-                "e",
-                self._named.newExprId(),
-                self.nil,
-                self.none,
-                self.nil,
-            )
-            plan = self._dataset.ofRows(self.spark._jsparkSession, self.project([parsed], leaf))
-            plan = plan.queryExecution().analyzed()
-            aggregate = plan.getClass().getSimpleName() == "Aggregate"
-            found = (plan.aggregateExpressions() if aggregate else plan.projectList()).apply(0).child()
+            leaf = self._plan("LocalRelation", self.seq(used), self.nil, False, self.none)
+            parsed = self._parser.parseExpression(text)
+            named = self._expression("Alias", parsed, "e", self._new_id(), self.nil, self.none, self.nil)
+            found = self._script.itself.resolve(self._java_session, self.project([named], leaf))
             self._resolved[text] = found
         return found
 
     def alias(self, expression: Any, attribute: Any) -> Any:
         """The expression under the name and exprId of a Catalyst attribute."""
-        return self._alias(expression, attribute.name(), attribute.exprId(), self.nil, self._no_metadata, self.nil)
+        return self._alias(expression, attribute.name(), attribute.exprId())
 
     def named(self, attr: Attr, expression: Any) -> Any:
         """The expression, or SQL text, under the name and exprId of one of our attributes."""
@@ -182,54 +159,63 @@ class Catalyst:
         number = self._numbers.get(attr.id)
         if number is None:
             number = self._numbers[attr.id] = self.attr(attr).exprId()
-        return self._alias(value, name_of(attr), number, self.nil, self._no_metadata, self.nil)
+        return self._alias(value, name_of(attr), number)
+
+    def _alias(self, value: Any, name: Any, number: Any) -> Any:
+        return self._expression("Alias", value, name, number, self.nil, self._no_metadata, self.nil)
 
     def null(self, ddl: str) -> Any:
-        return self._literal(None, self.type_of(ddl))
+        return self._expression("Literal", None, self.type_of(ddl))
+
+    def only_if(self, condition: Any, value: Any, ddl: str) -> Any:
+        """The value where the condition is true, else NULL of its type."""
+        return self._expression("If", condition, value, self.null(ddl))
+
+    def aggregate_function(self, call: Any) -> Any:
+        """The function of an aggregate call of Catalyst's."""
+        return self._script.call(call, "aggregateFunction")
 
     # Weights are in every operator: theirs are built, for resolving text costs ten times as much.
 
     def total(self, weight: Attr | None) -> Any:
         """The sum of weights, 0 over nothing."""
         value = self.one if weight is None else self.attr(weight)
-        summed = self._sum(value).toAggregateExpression()
-        return self._coalesce(self.seq([summed, self.zero]))
+        summed = self._expression("aggregate.Sum", value).toAggregateExpression()
+        return self._expression("Coalesce", self.seq([summed, self.zero]))
 
     def product(self, weights: Sequence[Attr]) -> Any:
         result = self.attr(weights[0])
         for w in weights[1:]:
-            result = self._multiply(result, self.attr(w))
+            result = self._expression("Multiply", result, self.attr(w))
         return result
 
     def minus(self, weight: Attr | None) -> Any:
-        return self.sql("-1L") if weight is None else self._expressions.UnaryMinus(self.attr(weight))
+        return self.sql("-1L") if weight is None else self._expression("UnaryMinus", self.attr(weight))
 
     def not_zero(self, weight: Attr) -> Any:
-        return self._not(self._equal(self.attr(weight), self.zero))
+        return self._expression("Not", self.equal(self.attr(weight), self.zero))
 
     def sign(self, change: Any, leaving: Sequence[str]) -> Any:
         """The weight of a row by what happened to it."""
-        e = self._expressions
-        leaves = e.In(change, self.seq([self.sql(f"'{v}'") for v in leaving]))
-        return e.If(leaves, self.sql("-1L"), self.one)
+        leaves = self._expression("In", change, self.seq([self.sql(f"'{v}'") for v in leaving]))
+        return self._expression("If", leaves, self.sql("-1L"), self.one)
 
     def checked(self, value: Attr, count: Attr, failure: str) -> Any:
         """The value, or Spark's error of that class where the count is more than one."""
-        e = self._expressions
         found, _ = self.attr(value), self.attr(count)
         many = self.sql(f"{name_of(count)} > 1L")
         nothing = self.sql("cast(map() as map<string, string>)")
-        error = e.RaiseError(self.sql(f"'{failure}'"), nothing, found.dataType())
-        return e.If(many, error, found)
+        error = self._expression("RaiseError", self.sql(f"'{failure}'"), nothing, found.dataType())
+        return self._expression("If", many, error, found)
 
     def equal(self, left: Any, right: Any, null_safe: bool = False) -> Any:
-        return self._null_safe(left, right) if null_safe else self._equal(left, right)
+        return self._expression("EqualNullSafe" if null_safe else "EqualTo", left, right)
 
     def all_of(self, conditions: Sequence[Any]) -> Any | None:
         """The conjunction, or None for none."""
         result = None
         for c in conditions:
-            result = c if result is None else self._and(result, c)
+            result = c if result is None else self._expression("And", result, c)
         return result
 
     # --- plans
@@ -237,68 +223,86 @@ class Catalyst:
     def parquet(self, files: Sequence[str | Path], schema: StructType) -> Any:
         """Parquet files of this machine as a relation with the columns of ``schema``. It is made directly: Spark's
         reader looks its format up in every jar each time, and takes characters of a path for a pattern."""
-        session = self._session._jsparkSession
-        columns = session.parseDataType(schema.json())
+        columns = self._types.fromJson(schema.json())
         if not files:
-            return session.createDataFrame(self._list(), columns).queryExecution().analyzed()
-        paths = self._list()
-        for file in files:
-            paths.add(self._path("file", None, str(file)))
-        known = self._option.apply(columns)
-        index = self._file_index(
-            session, self._to_seq(paths), self._no_options, known, self._no_cache, self.none, self.none
+            attributes = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "toAttributes", columns)
+            return self._plan("LocalRelation", attributes, self.nil, False, self.none)
+        session = self._java_session
+        paths = self.seq([self._script.new("org.apache.hadoop.fs.Path", "file", None, str(f)) for f in files])
+        index = self._script.new(
+            f"{_FILES}.InMemoryFileIndex",
+            *(session, paths, self._no_options, self.some(columns), self._no_cache, self.none, self.none),
         )
-        relation = self._files(
-            index, index.partitionSchema(), columns, self.none, self._parquet, self._no_options, session
+        relation = self._script.new(
+            f"{_FILES}.HadoopFsRelation",
+            *(index, index.partitionSchema(), columns, self.none, self._parquet, self._no_options, session),
         )
         return self._relation.apply(relation, False)
 
     def project(self, expressions: Iterable[Any], plan: Any) -> Any:
-        return self._project(self.seq(expressions), plan)
+        return self._plan("Project", self.seq(expressions), plan)
 
     def filter(self, condition: Any, plan: Any) -> Any:
-        return self._filter(self.sql(condition) if isinstance(condition, str) else condition, plan)
+        return self._plan("Filter", self.sql(condition) if isinstance(condition, str) else condition, plan)
+
+    def join_type(self, name: str) -> Any:
+        """A join type that needs nothing but its name, as in SQL."""
+        if name == "left single":
+            return self._script.module(f"{_SQL}.catalyst.plans.LeftSingle")
+        return self._script.module(f"{_SQL}.catalyst.plans.JoinType").apply(name.replace(" ", ""))
+
+    def existence_join(self, flag: Attr) -> Any:
+        """The join type that adds a flag to each left row."""
+        return self._script.new(f"{_SQL}.catalyst.plans.ExistenceJoin", self.attr(flag).withName("exists"))
 
     def join(self, left: Any, right: Any, kind: Any, condition: Any | None) -> Any:
-        how = self._join_type.apply(kind) if isinstance(kind, str) else kind
+        how = self.join_type(kind) if isinstance(kind, str) else kind
         on = self.none if condition is None else self.some(condition)
-        return self.gathered(self._join(left, right, how, on, self._hints))
+        return self.gathered(self._plan("Join", left, right, how, on, self._hints))
 
     def aggregate(self, keys: Iterable[Any], results: Iterable[Any], plan: Any) -> Any:
-        return self._aggregate(self.seq(keys), self.seq(results), plan, self.none)
+        return self._plan("Aggregate", self.seq(keys), self.seq(results), plan, self.none)
 
     def union(self, plans: Iterable[Any]) -> Any:
-        return self.gathered(self._union(self.seq(plans), False, False))
+        return self.gathered(self._plan("Union", self.seq(plans), False, False))
 
     def gathered(self, plan: Any) -> Any:
         """A plan that reads or adds partitions; in one partition where the run works in one, so that nothing above
         needs a shuffle."""
-        return self._gather(1, False, plan) if self._single else plan
+        return self._plan("Repartition", 1, False, plan) if self._single else plan
+
+    def over(self, operator: Any, children: Iterable[Any]) -> Any:
+        """An operator of Catalyst's over other children."""
+        return self._script.call(operator, "withNewChildren", self.seq(children))
 
     def expand(self, rows: Iterable[Iterable[Any]], output: Iterable[Any], plan: Any) -> Any:
-        return self.gathered(self._logical.Expand(self.seq([self.seq(r) for r in rows]), self.seq(output), plan))
+        return self.gathered(self._plan("Expand", self.seq([self.seq(r) for r in rows]), self.seq(output), plan))
 
     def generate(self, generator: Any, unused: list[int], output: Iterable[Any], plan: Any) -> Any:
-        return self._logical.Generate(generator, self.seq(unused), False, self.none, self.seq(output), plan)
+        return self._plan("Generate", generator, self.seq(unused), False, self.none, self.seq(output), plan)
 
     def replicate(self, count: Any, columns: Iterable[Any]) -> Any:
-        return self._expressions.ReplicateRows(self.seq([count, *columns]))
+        return self._expression("ReplicateRows", self.seq([count, *columns]))
 
-    def sort(self, keys: Iterable[Any], plan: Any, *, everywhere: bool) -> Any:
-        return self._logical.Sort(self.seq(keys), everywhere, plan, self.none)
+    def sort(self, keys: Any, plan: Any, *, everywhere: bool) -> Any:
+        """The rows in the order of sort keys, given as a Seq."""
+        return self._plan("Sort", keys, everywhere, plan, self.none)
 
     def sort_key(self, expression: Any, descending: bool = False, nulls_first: bool = True) -> Any:
-        e = self._expressions
-        direction = "Descending" if descending else "Ascending"
-        nulls = "NullsFirst" if nulls_first else "NullsLast"
-        way = getattr(getattr(e, f"{direction}$"), "MODULE$")
-        return e.SortOrder(expression, way, getattr(getattr(e, f"{nulls}$"), "MODULE$"), self.nil)
+        way = self._script.module(f"{_EXPRESSION}.{'Descending' if descending else 'Ascending'}")
+        nulls = self._script.module(f"{_EXPRESSION}.{'NullsFirst' if nulls_first else 'NullsLast'}")
+        return self._expression("SortOrder", expression, way, nulls, self.nil)
+
+    def window_order(self, window: Any) -> Any:
+        """The sort keys of a window operator, as a Seq."""
+        return self._script.call(window, "orderSpec")
 
     def limit(self, count: int | None, skip: int, plan: Any) -> Any:
         if skip:
-            plan = self._logical.Offset(self.sql(str(skip)), plan)
+            plan = self._plan("Offset", self.sql(str(skip)), plan)
         if count is not None:
-            plan = self._logical.GlobalLimit(self.sql(str(count)), self._logical.LocalLimit(self.sql(str(count)), plan))
+            amount = self.sql(str(count))
+            plan = self._plan("GlobalLimit", amount, self._plan("LocalLimit", amount, plan))
         return plan
 
     def repartition(self, keys: Iterable[Any], plan: Any) -> Any:
@@ -307,24 +311,49 @@ class Catalyst:
             return plan
         exprs = list(keys)
         count = self.none if exprs else self.some(1)
-        return self._logical.RepartitionByExpression(self.seq(exprs), plan, count, self.none)
+        return self._plan("RepartitionByExpression", self.seq(exprs), plan, count, self.none)
 
     def measure(self, name: str, plan: Any) -> Any:
         """Count the rows that pass, to be read from the executed query under ``name``."""
-        if self._counted is None:
-            self._counted = self.seq([self.alias(self.sql("count(1)"), self.attr(WEIGHT))])
-        return self._metrics(name, self._counted, plan, 0)
+        counted = self.alias(self.sql("count(1)"), self.attr(WEIGHT))
+        return self._plan("CollectMetrics", name, self.seq([counted]), plan, 0)
 
     def measure_signs(self, name: str, weight: Attr, plan: Any) -> Any:
         """Add up the positive weights that pass, and the negative ones, to be read under ``name``."""
         w = name_of(weight)
         sums = [self.named(self.weight(), f"coalesce(sum(greatest({sign}{w}, 0L)), 0L)") for sign in ("", "-")]
-        return self._metrics(name, self.seq(sums), plan, 0)
+        return self._plan("CollectMetrics", name, self.seq(sums), plan, 0)
+
+    # --- running
 
     def frame(self, plan: Any) -> DataFrame:
         """A DataFrame of a plan whose parts are all resolved."""
-        plan.setAnalyzed()
-        return DataFrame(self._dataset.ofRows(self._session._jsparkSession, plan), self._session)
+        made = self._script.itself.dataset(self._java_session, plan)
+        return DataFrame(self.java(made), self._session)
+
+    def collect(self, plan: Any) -> Collected:
+        """The rows of a plan that gives few, at once."""
+        return Collected(self._script, self._script.new("headrace.Rows", self._java_session, plan))
+
+
+class Collected:
+    """The few rows of a plan, in the driver."""
+
+    def __init__(self, script: Script, rows: Made) -> None:
+        self._script = script
+        self._rows = rows
+        self.observed = str(script.value(rows.observed()))
+
+    def arrow(self) -> pa.Table:
+        with pa.ipc.open_stream(self._script.value(self._rows.arrow())) as stream:
+            return stream.read_all()
+
+    def relation(self) -> Any:
+        """The same rows as a plan of their own, with the same columns."""
+        return self._rows.relation()
+
+    def __len__(self) -> int:
+        return int(self._script.value(self._rows.size()))
 
 
 def items(seq: Any) -> list[Any]:

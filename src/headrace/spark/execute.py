@@ -228,13 +228,16 @@ class Run:
         return held, seen["out"][0]
 
     def _hold(self, frame: Frame) -> tuple[Frame, dict[str, list[int]]]:
-        """Compute a frame once and hold its rows in the executors; and what was measured on the way."""
-        frame = frame.select(frame.attrs)
-        computed = self.catalyst.frame(frame.plan)
+        """Compute a frame once and hold its rows, in the driver when few; and what was measured on the way."""
+        frame, c = frame.select(frame.attrs), self.catalyst
+        if self._tiny:
+            rows = c.collect(frame.plan)
+            return frame.over(c.gathered(rows.relation())), self._observed(rows.observed)
+        computed = c.frame(frame.plan)
         held = computed.localCheckpoint()
         plan = held._jdf.queryExecution().analyzed()
         self._held.append(plan.rdd())
-        return frame.over(self.catalyst.gathered(plan)), self._observe(computed)
+        return frame.over(c.gathered(c.put(plan))), self._observe(computed)
 
     def _write(self, table: Table, frame: Frame, schema: StructType) -> tuple[list[Path], int]:
         """A frame's rows as files of a table: through the driver when few, else by Spark. How many rows a Delta has
@@ -242,10 +245,9 @@ class Run:
         columns = [c.withName(f.name) for c, f in zip(frame.columns, schema, strict=True)]
         plan = self.catalyst.project(columns, frame.plan)
         if self._tiny:
-            computed = self.catalyst.frame(plan)
-            rows = computed.toArrow()
-            self._observe(computed)
-            return table.write_arrow(rows), rows.num_rows
+            rows = self.catalyst.collect(plan)
+            self._observed(rows.observed)
+            return table.write_arrow(rows.arrow()), len(rows)
         if self._loading:
             files = table.write_spark(self.catalyst.frame(plan))
             return files, rows_of(files)
@@ -262,8 +264,10 @@ class Run:
         return self._write(self.result, frame, self.result.schema)
 
     def _observe(self, frame: DataFrame) -> dict[str, list[int]]:
+        return self._observed(frame._jdf.queryExecution().observedMetrics().toString())
+
+    def _observed(self, text: str) -> dict[str, list[int]]:
         """What was measured while a frame was computed; the counts of Tvrs are noted."""
-        text = frame._jdf.queryExecution().observedMetrics().toString()
         found = {
             name: [int(v) for v in values.split(",")] for name, values in re.findall(r"(\w+) -> \[([\d,]+)\]", text)
         }

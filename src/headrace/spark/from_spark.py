@@ -254,9 +254,12 @@ class Reader:
         if kind in ("Inner", "Cross"):
             inner = self._inner(left, right, condition)
             return inner if len(inner.attrs) == len(kept) else prune(inner, kept)
-        found = self._planning.ExtractEquiJoinKeys.unapply(
-            plan if condition is None else self.catalyst.join(plan.left(), plan.right(), plan.joinType(), condition)
-        )
+        join = plan
+        if condition is not None:
+            join = self.catalyst.java(
+                self.catalyst.join(plan.left(), plan.right(), plan.joinType(), condition)
+            )
+        found = self._planning.ExtractEquiJoinKeys.unapply(join)
         left_keys, right_keys, rest = [], [], condition
         if found.isDefined():
             parts = found.get()
@@ -434,7 +437,7 @@ class Reader:
         kind = e.getClass().getSimpleName()
         if kind == "ScalarSubquery":
             attr = self._scalar(e.plan(), scalars)
-            return self.catalyst.attr(attr)
+            return self.catalyst.java(self.catalyst.attr(attr))
         if kind in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):
             raise QueryError(
                 "SUBQUERY_PLACE",
@@ -446,7 +449,7 @@ class Reader:
         new = [self._replace(c, scalars) for c in children]
         if all(a is b for a, b in zip(children, new, strict=True)):
             return e
-        return e.withNewChildren(self.catalyst.seq(new))
+        return e.withNewChildren(self.catalyst.java(self.catalyst.seq(new)))
 
     def _scalar(self, plan: Any, scalars: dict[str, Node]) -> Attr:
         """A relation of exactly one row and column: the subquery's value, NULL over nothing, Spark's error over two."""
@@ -454,8 +457,8 @@ class Reader:
         value = self.output(plan)[0]
         self._made += 1
         attr = Attr(f"n{self._made}", value.name, value.type)
-        self.catalyst.bind(attr, self.catalyst.attr(value).newInstance())
-        self._ids[self.catalyst.attr(attr).exprId().id()] = attr.id
+        self.catalyst.bind(attr, self.catalyst.java(self.catalyst.attr(value).newInstance()))
+        self._ids[self.catalyst.java(self.catalyst.attr(attr).exprId().id())] = attr.id
         if not _one_row(node):
             several = Attr(f"n{self._made}.many", "many", "bigint")
             any_value = Call(

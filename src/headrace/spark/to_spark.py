@@ -45,15 +45,8 @@ from headrace.ir.rel import (
 )
 from headrace.ir.time import Version
 from headrace.spark import aggregates
-from headrace.spark.catalyst import Catalyst, items, name_of
+from headrace.spark.catalyst import Catalyst, name_of
 from headrace.spark.frames import Frame
-
-_JOINS = {
-    "left outer": "leftouter",
-    "full outer": "fullouter",
-    "left semi": "leftsemi",
-    "left anti": "leftanti",
-}
 
 
 class Compiler:
@@ -133,7 +126,7 @@ class Compiler:
                 return self._limit(rel)
             case Opaque(members=members, columns=columns, handle=handle):
                 plans = [self.compile(m).rows().select(m.attrs).plan for m in members]
-                return self._named(Frame(self.c, handle.withNewChildren(self.c.seq(plans)), columns))
+                return self._named(Frame(self.c, self.c.over(handle, plans), columns))
         raise InternalError("BAD_PLAN", f"Spark cannot run {type(rel).__name__}")
 
     # --- expressions
@@ -204,7 +197,7 @@ class Compiler:
     def _by_row(self, node: Generate | EvalPython) -> Frame:
         """An operator of Catalyst's that treats rows one by one: the weight rides along behind its columns."""
         frame = self.compile(node.input).select(node.input.attrs)
-        plan = node.handle.withNewChildren(self.c.seq([frame.plan]))
+        plan = self.c.over(node.handle, [frame.plan])
         return self._named(replace(frame, plan=plan, attrs=node.columns, consolidated=False))
 
     # --- joins
@@ -237,13 +230,7 @@ class Compiler:
         if j.kind == "full outer":
             left = left.rows()
         condition = self.expr(j.condition) if j.condition is not None else None
-        plans = self.c.jvm.org.apache.spark.sql.catalyst.plans
-        if j.exists is not None:
-            kind: Any = plans.ExistenceJoin(self.c.attr(j.exists).withName("exists"))
-        elif j.kind == "left single":
-            kind = getattr(getattr(plans, "LeftSingle$"), "MODULE$")
-        else:
-            kind = _JOINS[j.kind]
+        kind = j.kind if j.exists is None else self.c.existence_join(j.exists)
         plan = self.c.join(left.plan, right.plan, kind, condition)
         return self._named(replace(left, plan=plan, attrs=j.attrs, consolidated=False))
 
@@ -266,13 +253,13 @@ class Compiler:
         frame, keys = self.compile(r.input), self.compile(r.keys)
         pairs = zip(r.on, keys.attrs, strict=True)
         on = [self.c.equal(self.c.attr(a), self.c.attr(k), null_safe=True) for a, k in pairs]
-        return frame.over(self.c.join(frame.plan, keys.plan, "leftsemi", self.c.all_of(on)))
+        return frame.over(self.c.join(frame.plan, keys.plan, "left semi", self.c.all_of(on)))
 
     def _meeting(self, m: Meeting) -> Frame:
         frame, other = self.compile(m.input), self.compile(m.other)
         columns = self.c.project([self.c.attr(a) for a in other.attrs], other.plan)
         condition = self.expr(m.condition) if m.condition is not None else None
-        return frame.over(self.c.join(frame.plan, columns, "leftsemi", condition))
+        return frame.over(self.c.join(frame.plan, columns, "left semi", condition))
 
     # --- aggregates
 
@@ -302,8 +289,7 @@ class Compiler:
         for attr, e in zip(aggregates.argument_attrs(call), call.args, strict=True):
             value = self.expr(e)
             if call.filter is not None:
-                check = self.c.jvm.org.apache.spark.sql.catalyst.expressions.If
-                value = check(self.expr(call.filter), value, self.c.null(e.type))
+                value = self.c.only_if(self.expr(call.filter), value, e.type)
             found.append(self.c.named(attr, value))
         return found
 
@@ -384,27 +370,26 @@ class Compiler:
         """Spark's window over rows sorted by all columns behind its own order, so that ties are settled."""
         frame = self.compile(w.input).rows().select(w.input.attrs)
         partition = [self.c.attr(a) for a in w.partition]
-        order = items(w.handle.orderSpec())
-        keys = [*(self.c.sort_key(p) for p in partition), *order, *self._ties(frame)]
+        keys = self.c.seq([self.c.sort_key(p) for p in partition]).appendedAll(self.c.window_order(w.handle))
         plan = self.c.repartition(partition, frame.plan)
-        plan = self.c.sort(keys, plan, everywhere=False)
-        plan = w.handle.withNewChildren(self.c.seq([plan]))
+        plan = self.c.sort(keys.appendedAll(self._ties(frame)), plan, everywhere=False)
+        plan = self.c.over(w.handle, [plan])
         return self._named(Frame(self.c, plan, w.attrs))
 
     def _limit(self, limit: Limit) -> Frame:
         frame = self.compile(limit.input).rows()
-        keys = [self.c.sort_key(self.expr(k.expr), k.descending, k.nulls_first) for k in limit.order]
-        plan = self.c.sort([*keys, *self._ties(frame)], frame.plan, everywhere=True)
+        keys = self.c.seq([self.c.sort_key(self.expr(k.expr), k.descending, k.nulls_first) for k in limit.order])
+        plan = self.c.sort(keys.appendedAll(self._ties(frame)), frame.plan, everywhere=True)
         return frame.over(self.c.limit(limit.count, limit.skip, plan))
 
-    def _ties(self, frame: Frame) -> list[Any]:
+    def _ties(self, frame: Frame) -> Any:
         """All columns in order, ascending, NULLs first; what cannot be ordered, by its text."""
         keys = []
         for a in frame.attrs:
             orderable = not any(t in a.type for t in ("map", "variant", "interval"))
             e = self.c.attr(a) if orderable else self.c.sql(f"cast({name_of(a)} as string)")
             keys.append(self.c.sort_key(e))
-        return keys
+        return self.c.seq(keys)
 
 
 def _of_side(side: Attr, number: int, value: Attr) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -83,7 +84,7 @@ class FolderSource:
         self._manifest = self._load()
         self.schema = self._schema()
         self._places = {f: i for i, f in enumerate((*self.schema.names, CHANGE_TYPE))}
-        self._relations: dict[tuple[int, int], Any] = {}
+        self._relations: WeakKeyDictionary[Catalyst, dict[tuple[int, int], Any]] = WeakKeyDictionary()
         self._lock = RLock()  # views that share a source may be refreshed side by side
 
     # --- positions
@@ -124,14 +125,15 @@ class FolderSource:
         """The files after ``since`` up to ``until`` as a logical relation: all columns of the schema, and the
         change type last if there is one. Each call gives an instance of its own."""
         with self._lock:
-            found = self._relations.get((since, until))
+            relations = self._relations.setdefault(catalyst, {})
+            found = relations.get((since, until))
             if found is None:
                 full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
                 files = [self.path.absolute() / f.path for f in self._manifest.files[since:until]]
                 found = catalyst.parquet(files, full if self.folder.changes else self.schema)
-                while len(self._relations) >= _REMEMBERED:
-                    del self._relations[next(iter(self._relations))]
-                self._relations[since, until] = found
+                while len(relations) >= _REMEMBERED:
+                    del relations[next(iter(relations))]
+                relations[since, until] = found
         return found.newInstance()
 
     def place(self, column: str) -> int:

@@ -1,0 +1,80 @@
+package headrace;
+
+import java.util.Arrays;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.Iterator;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * The few rows of a small plan, brought to the driver as they are.
+ *
+ * Spark's own way announces every execution with a description of its plan, which for a tiny job costs as much
+ * as planning it. Compiled by Janino, which knows no lambdas.
+ */
+public final class Rows {
+    private final QueryExecution execution;
+    private final InternalRow[] rows;
+
+    public Rows(final SparkSession session, LogicalPlan plan) {
+        plan.setAnalyzed();
+        final QueryExecution planned = Dataset.ofRows(session, plan).queryExecution();
+        this.execution = planned;
+        scala.Option before = SparkSession.getActiveSession();
+        SparkSession.setActiveSession(session);
+        try {
+            this.rows = (InternalRow[]) SQLExecution.withSQLConfPropagated(session, new AbstractFunction0() {
+                public Object apply() {
+                    return session.artifactManager().withResources(new AbstractFunction0() {
+                        public Object apply() {
+                            return planned.executedPlan().executeCollect();
+                        }
+                    });
+                }
+            });
+        } finally {
+            if (before.isDefined()) {
+                SparkSession.setActiveSession((SparkSession) before.get());
+            } else {
+                SparkSession.clearActiveSession();
+            }
+        }
+    }
+
+    public int size() {
+        return rows.length;
+    }
+
+    /** The rows as an Arrow stream of one batch. */
+    public byte[] arrow() {
+        StructType schema = execution.analyzed().schema();
+        if (rows.length == 0) {
+            return ArrowConverters$.MODULE$.createEmptyArrowBatch(schema, "UTC", false, false);
+        }
+        Iterator batches = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
+            iterator(), schema, Long.MAX_VALUE, Long.MAX_VALUE, "UTC", false, false);
+        return (byte[]) batches.next();
+    }
+
+    /** What was counted on the way. */
+    public String observed() {
+        return execution.observedMetrics().toString();
+    }
+
+    /** The rows as a relation with the columns of the plan. */
+    public LogicalPlan relation() {
+        return new LocalRelation(execution.analyzed().output(), iterator().toSeq(), false, scala.Option.empty());
+    }
+
+    private Iterator iterator() {
+        return scala.jdk.javaapi.CollectionConverters.asScala(Arrays.asList(rows).iterator());
+    }
+}
