@@ -14,7 +14,7 @@ from headrace.planner.explain import explain
 from headrace.planner.simple import Planner
 from headrace.runtime.report import OperatorReport, RefreshReport
 from headrace.spark.engine import Engine, Measures, Query, State, Table
-from headrace.spark.sources.folder import Folder, FolderSource
+from headrace.spark.sources.source import Scan, SourceDescription, SourceReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,13 +34,13 @@ class Warehouse:
         self.path.mkdir(parents=True, exist_ok=True)
         self._engine = Engine(spark)
         self.spark: SparkSession = self._engine.spark
-        self.sources: dict[str, FolderSource] = {}
+        self.sources: dict[str, SourceReader] = {}
         self.views: dict[str, View] = {}
 
-    def source(self, name: str, source: Folder) -> None:
+    def source(self, name: str, source: SourceDescription) -> None:
         """Register a base relation under the name that queries use."""
         _check_name("source", name)
-        self.sources[name] = source.open(name, self.path / "sources" / f"{name}.json", self.spark)
+        self.sources[name] = source.open(name, self.path / "sources", self.spark)
 
     def table(self, name: str) -> DataFrame:
         """A stand-in for a source, empty but with its columns, to build a query as a DataFrame."""
@@ -82,15 +82,15 @@ class View:
         last = self._last()
         since = Reached(last["positions"]) if last else Reached()
         reason = self._reason_to_load(last)
-        until = self._discover(since)
-        moved = {n for n in self._planner.sources if self._rows(n, since, until)}
+        until = self._discover()
+        moved = {n for n in self._planner.sources if self._delta(n, since, until).rows}
         if reason is None and not moved:
             return self._report("unchanged", None, started, since, until, None, Measures())
         if reason is not None:
             method, plan = ("initial" if last is None else "full"), self._planner.load()
             since = Reached()
         else:
-            shrinking = {n for n in moved if self._sources[n].leaving(since.at(n), until.at(n))}
+            shrinking = {n for n in moved if self._delta(n, since, until).leaving}
             method = "incremental"
             plan = self._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)))
         try:
@@ -156,21 +156,11 @@ class View:
             return "the refresh policy is FULL"
         return None
 
-    def _discover(self, since: Reached) -> Reached:
-        reached: dict[str, int] = {}
-        before = {n: s.position for n, s in self._sources.items()}
-        try:
-            for name, source in self._sources.items():
-                reached[name] = source.discover()
-                source.verify(reached[name])
-        except Exception:
-            for name, source in self._sources.items():
-                source.forget(max(before[name], since.at(name)))
-            raise
-        return Reached(reached)
+    def _discover(self) -> Reached:
+        return Reached({name: source.discover() for name, source in self._sources.items()})
 
-    def _rows(self, name: str, since: Reached, until: Reached) -> int:
-        return self._sources[name].rows(since.at(name), until.at(name))
+    def _delta(self, name: str, since: Reached, until: Reached) -> Scan:
+        return self._sources[name].delta(since.at(name), until.at(name))
 
     def _run(self, plan: Plan, since: Reached, until: Reached, last: dict[str, Any] | None) -> Measures:
         if plan.situation is not None and last is not None:
@@ -199,7 +189,7 @@ class View:
         plan: Plan | None,
         measures: Measures,
     ) -> RefreshReport:
-        rows_in = {n: self._rows(n, since, until) for n in self._sources}
+        rows_in = {n: self._delta(n, since, until).rows for n in self._sources}
         return RefreshReport(
             view=self.name,
             method=method,
@@ -263,5 +253,5 @@ def _check_name(kind: str, name: str) -> None:
         )
 
 
-def _known(names: dict[str, FolderSource]) -> str:
+def _known(names: dict[str, SourceReader]) -> str:
     return f"the registered sources are: {', '.join(sorted(names)) or 'none'}"

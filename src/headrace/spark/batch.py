@@ -6,17 +6,25 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.ir.expr import Attr
 from headrace.ir.time import Reached
 from headrace.spark.catalyst import Catalyst
-from headrace.spark.sources.folder import FolderSource
+from headrace.spark.sources.source import SourceReader
 
 
-def batch_answer(spark: SparkSession, query: str, sources: Mapping[str, FolderSource], at: Reached) -> DataFrame:
+def batch_answer(spark: SparkSession, query: str, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
     """Lazily what Spark itself answers at a version."""
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     for name, source in sources.items():
-        source.table(at.at(name)).createOrReplaceTempView(f"headrace_{name}")
-        plan = spark.table(f"headrace_{name}")._jdf.queryExecution().analyzed()
-        Catalyst(session).frame(plan).createOrReplaceTempView(name)
-        spark.catalog.dropTempView(f"headrace_{name}")
+        net_rows(session, source, at.at(name)).createOrReplaceTempView(f"`{name}`")
     return session.sql(query)
+
+
+def net_rows(session: SparkSession, source: SourceReader, at: int) -> DataFrame:
+    """The rows of a source at a position as a plain table."""
+    c = Catalyst(session)
+    scan = source.snapshot(at)
+    columns = source.schema.fields
+    attrs = tuple(Attr(str(i), f.name, f.dataType.json()) for i, f in enumerate(columns))
+    frame = scan.frame(c, attrs, range(len(columns)), len(columns)).rows().select(attrs)
+    return c.frame(c.project([c.attr(a).withName(a.name) for a in attrs], frame.plan))

@@ -132,8 +132,9 @@ class Catalyst:
     def _new_id(self) -> Any:
         return self._script.static(f"{_EXPRESSION}.NamedExpression", "newExprId")
 
-    def type_of(self, ddl: str) -> Any:
-        return self._types.fromDDL(ddl)
+    def type_of(self, text: str) -> Any:
+        """A type, given as DDL or, where names in it need no quotes, as JSON."""
+        return self._types.fromJson(text) if text[0] in '"{' else self._types.fromDDL(text)
 
     # --- expressions
 

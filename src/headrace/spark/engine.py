@@ -19,7 +19,7 @@ from headrace.spark.execute import Measures, Run
 from headrace.spark.query import Query, stand_in
 from headrace.spark.schema import storable
 from headrace.spark.session import named_jobs, start_session
-from headrace.spark.sources.folder import FolderSource
+from headrace.spark.sources.source import SourceReader
 from headrace.spark.state import State
 
 
@@ -62,7 +62,7 @@ class Engine:
         self,
         view: str,
         plan: Plan,
-        sources: Mapping[str, FolderSource],
+        sources: Mapping[str, SourceReader],
         states: Mapping[str, State],
         result: Table,
         since: Reached,
@@ -78,7 +78,7 @@ class Engine:
         self.catalyst.work_in(self.spark, single=False)
         return self.catalyst.frame(self.catalyst.parquet(table.paths(), table.schema))
 
-    def batch_answer(self, query: str | DataFrame, sources: Mapping[str, FolderSource], at: Reached) -> DataFrame:
+    def batch_answer(self, query: str | DataFrame, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
         if not isinstance(query, str):
             raise QueryError("NOT_SQL", "only a view written as SQL can be recomputed from its text", hint="use read()")
         return batch_answer(self.spark, query, sources, at)

@@ -21,7 +21,7 @@ from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import Table, rows_of
 from headrace.spark.frames import Frame
 from headrace.spark.session import working_session
-from headrace.spark.sources.folder import CHANGE_TYPE, OUT, FolderSource
+from headrace.spark.sources.source import Scan, SourceReader
 from headrace.spark.state import State, bound_frame
 from headrace.spark.to_spark import Compiler
 
@@ -51,7 +51,7 @@ class Run:
     def __init__(
         self,
         catalyst: Catalyst,
-        sources: Mapping[str, FolderSource],
+        sources: Mapping[str, SourceReader],
         states: Mapping[str, State],
         result: Table,
         since: Reached,
@@ -121,15 +121,18 @@ class Run:
                 case Ref(step=name):
                     total += self._rows[name]
                 case Snapshot(of=Source(name=name), at=at):
-                    total += self.sources[name].rows(0, self._version(at).at(name))
+                    total += self._at(name, at).rows
                 case Delta(of=Source(name=name)):
-                    total += self.sources[name].rows(self.since.at(name), self.until.at(name))
+                    total += self._between(name).rows
                 case Load(state=name, at=at):
                     total += self.states[name].table.rows(self._before[name] if at == OLD else None)
         return total
 
-    def _version(self, at: Version) -> Reached:
-        return self.until if at == NEW else self.since
+    def _at(self, source: str, at: Version) -> Scan:
+        return self.sources[source].snapshot((self.until if at == NEW else self.since).at(source))
+
+    def _between(self, source: str) -> Scan:
+        return self.sources[source].delta(self.since.at(source), self.until.at(source))
 
     def _keep(self, step: Keep) -> None:
         state = self.states[step.state]
@@ -185,31 +188,20 @@ class Run:
     # --- leaves
 
     def _snapshot(self, source: Source, at: Version) -> Frame:
-        position = self._version(at).at(source.name)
-        frame = self._read(source, 0, position)
-        if frame.weight is None:
-            return frame
-        reader = self.sources[source.name]
-        many = reader.leaving(0, position) > CANCELLED * reader.rows(0, position)
-        return frame.consolidate() if self._loading or self._tiny or many else frame
+        scan = self._at(source.name, at)
+        frame = self._read(source, scan)
+        many = scan.leaving > CANCELLED * scan.rows
+        return frame.consolidate() if scan.leaving and (self._loading or self._tiny or many) else frame
 
     def _delta(self, source: Source) -> Frame:
-        frame = self._read(source, self.since.at(source.name), self.until.at(source.name))
-        return frame.consolidate() if frame.weight is not None else frame
+        scan = self._between(source.name)
+        frame = self._read(source, scan)
+        return frame.consolidate() if scan.leaving else frame
 
-    def _read(self, source: Source, since: int, until: int) -> Frame:
-        """Rows of a source; with weights only where some leave, for a row that came and went must not be seen:
-        an expression might fail on it."""
-        c, reader = self.catalyst, self.sources[source.name]
-        self.measures.rows_read += reader.rows(since, until)
-        plan = reader.relation(c, since, until)
-        output = plan.output()
-        columns = [c.named(a, output.apply(reader.place(f))) for a, f in zip(source.attrs, source.fields, strict=True)]
-        weight = None
-        if reader.leaving(since, until) > 0:
-            weight = c.weight()
-            columns.append(c.named(weight, c.sign(output.apply(reader.place(CHANGE_TYPE)), OUT)))
-        return Frame(c, c.project(columns, c.gathered(plan)), source.attrs, weight, exact=True)
+    def _read(self, source: Source, scan: Scan) -> Frame:
+        self.measures.rows_read += scan.rows
+        names = self.sources[source.name].schema.names
+        return scan.frame(self.catalyst, source.attrs, [names.index(f) for f in source.fields], len(names))
 
     def _load(self, load: Load) -> Frame:
         state = self.states[load.state]

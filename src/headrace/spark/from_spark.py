@@ -256,9 +256,7 @@ class Reader:
             return inner if len(inner.attrs) == len(kept) else prune(inner, kept)
         join = plan
         if condition is not None:
-            join = self.catalyst.java(
-                self.catalyst.join(plan.left(), plan.right(), plan.joinType(), condition)
-            )
+            join = self.catalyst.java(self.catalyst.join(plan.left(), plan.right(), plan.joinType(), condition))
         found = self._planning.ExtractEquiJoinKeys.unapply(join)
         left_keys, right_keys, rest = [], [], condition
         if found.isDefined():

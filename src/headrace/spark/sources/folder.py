@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -26,10 +27,8 @@ from headrace.errors import ConfigError, SourceError
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.schema import from_arrow, nullable
 from headrace.spark.session import empty_frame
+from headrace.spark.sources.source import CHANGE_TYPE, IN, OUT, Scan, SourceReader
 
-CHANGE_TYPE = "_change_type"
-_IN = ("insert", "update_postimage")
-OUT = ("delete", "update_preimage")
 _FEED = (CHANGE_TYPE, "_commit_version", "_commit_timestamp")
 WEIGHT_COLUMN = "_headrace_weight"
 _REMEMBERED = 8  # relations of a source: old, new and delta of a run, and of the next
@@ -48,8 +47,8 @@ class Folder:
     schema: str | None = None
     verify: bool = True
 
-    def open(self, name: str, manifest: Path, spark: SparkSession) -> FolderSource:
-        return FolderSource(name, self, manifest, spark)
+    def open(self, name: str, folder: Path, spark: SparkSession) -> FolderReader:
+        return FolderReader(name, self, folder / f"{name}.json", spark)
 
 
 @dataclass
@@ -61,13 +60,7 @@ class _File:
     leaving: int
 
 
-@dataclass
-class _Manifest:
-    files: list[_File] = field(default_factory=list)
-    verified: int = 0
-
-
-class FolderSource:
+class FolderReader(SourceReader):
     def __init__(self, name: str, folder: Folder, manifest: Path, spark: SparkSession) -> None:
         self.name = name
         self.folder = folder
@@ -81,20 +74,14 @@ class FolderSource:
                 f'source "{name}": there is no folder {self.path}',
                 hint="create it, or correct the path given to Folder(…)",
             )
-        self._manifest = self._load()
+        self._files = self._load()
         self.schema = self._schema()
-        self._places = {f: i for i, f in enumerate((*self.schema.names, CHANGE_TYPE))}
         self._relations: WeakKeyDictionary[Catalyst, dict[tuple[int, int], Any]] = WeakKeyDictionary()
         self._lock = RLock()  # views that share a source may be refreshed side by side
 
     # --- positions
 
-    @property
-    def position(self) -> int:
-        return len(self._manifest.files)
-
     def discover(self) -> int:
-        """Look for new files; returns the position reached. Nothing is recorded unless all is well."""
         if not self.path.is_dir():
             raise SourceError(
                 "FOLDER_MISSING",
@@ -102,90 +89,73 @@ class FolderSource:
                 hint="bring it back; the view still reads as before",
             )
         with self._lock:
-            known = {f.path: f for f in self._manifest.files}
+            known = {f.path: f for f in self._files}
             found = {str(p.relative_to(self.path)): p for p in self._visible()}
             for path, file in known.items():
                 self._same(file, found.get(path))
             new = [self._inspect(found[p], p) for p in sorted(set(found) - set(known))]
             if new:
-                self._manifest.files += new
+                since = len(self._files)
+                self._files += new
+                try:
+                    self._check_leaving(since)
+                except Exception:
+                    self._relations.clear()
+                    del self._files[since:]
+                    raise
                 self._save()
-            return self.position
-
-    def rows(self, since: int, until: int) -> int:
-        return sum(f.rows for f in self._manifest.files[since:until])
-
-    def leaving(self, since: int, until: int) -> int:
-        """How many rows of a delta are deletes or old images."""
-        return sum(f.leaving for f in self._manifest.files[since:until])
+            return len(self._files)
 
     # --- rows
 
-    def relation(self, catalyst: Catalyst, since: int, until: int) -> Any:
-        """The files after ``since`` up to ``until`` as a logical relation: all columns of the schema, and the
-        change type last if there is one. Each call gives an instance of its own."""
+    def snapshot(self, at: int) -> Scan:
+        return self.delta(0, at)
+
+    def delta(self, since: int, until: int) -> Scan:
+        files = self._files[since:until]
+        return Scan(sum(f.rows for f in files), sum(f.leaving for f in files), partial(self._relation, since, until))
+
+    def _relation(self, since: int, until: int, catalyst: Catalyst) -> Any:
+        """The files after ``since`` up to ``until``: all columns, and the change type last if there is one."""
         with self._lock:
             relations = self._relations.setdefault(catalyst, {})
             found = relations.get((since, until))
             if found is None:
                 full = StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)])
-                files = [self.path.absolute() / f.path for f in self._manifest.files[since:until]]
+                files = [self.path.absolute() / f.path for f in self._files[since:until]]
                 found = catalyst.parquet(files, full if self.folder.changes else self.schema)
                 while len(relations) >= _REMEMBERED:
                     del relations[next(iter(relations))]
                 relations[since, until] = found
         return found.newInstance()
 
-    def place(self, column: str) -> int:
-        """Where a column stands in a relation."""
-        return self._places[column]
-
-    def read(self, since: int, until: int, *, weighted: bool = True) -> DataFrame:
-        """The rows of the files after ``since`` up to ``until``; with changes, weights in a last column if wanted."""
-        if not (weighted and self.folder.changes):
-            return self._files(since, until, self.schema)
-        frame = self._files(since, until, StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)]))
+    def _weighted(self, since: int, until: int) -> DataFrame:
+        """The rows of the files after ``since`` up to ``until``, with weights in a last column."""
+        frame = self._frame(since, until, StructType([*self.schema.fields, StructField(CHANGE_TYPE, _STRING)]))
         weight = F.when(F.col(CHANGE_TYPE).isin(*OUT), F.lit(-1).cast("bigint")).otherwise(F.lit(1).cast("bigint"))
         return frame.select(*(F.col(f"`{c}`") for c in self.schema.names), weight.alias(WEIGHT_COLUMN))
 
-    def _files(self, since: int, until: int, schema: StructType) -> DataFrame:
-        files = [str(self.path / f.path) for f in self._manifest.files[since:until]]
+    def _frame(self, since: int, until: int, schema: StructType) -> DataFrame:
+        files = [str(self.path / f.path) for f in self._files[since:until]]
         return self._reader().schema(schema).parquet(*files) if files else empty_frame(self._spark, schema)
 
     def _reader(self) -> DataFrameReader:
         """A reader that takes paths as they are, not as patterns."""
         return self._spark.read.option("__globPaths__", "false")
 
-    def table(self, until: int) -> DataFrame:
-        """The net rows at a position, as a plain table."""
-        frame = self.read(0, until)
-        if not self.folder.changes:
-            return frame
-        names = [f"`{c}`" for c in self.schema.names]
-        summed = frame.groupBy(*names).agg(F.sum(WEIGHT_COLUMN).alias(WEIGHT_COLUMN)).where(f"{WEIGHT_COLUMN} > 0")
-        copies = F.explode(F.sequence(F.lit(1).cast("bigint"), F.col(WEIGHT_COLUMN)))
-        return summed.withColumn(WEIGHT_COLUMN, copies).drop(WEIGHT_COLUMN)
-
-    def verify(self, until: int) -> None:
-        """Check that every row that leaves was there. Done once for each position."""
-        with self._lock:
-            since = self._manifest.verified
-            if not self.folder.changes or not self.folder.verify or until <= since:
-                return
-            if self.leaving(since, until):
-                self._check_leaving(since, until)
-            self._manifest.verified = until
-            self._save()
-
-    def _check_leaving(self, since: int, until: int) -> None:
-        small = self.rows(0, until) <= _SMALL
+    def _check_leaving(self, since: int) -> None:
+        """Check that every row that leaves in the files after ``since`` was there."""
+        until = len(self._files)
+        if not self.folder.verify or not self.delta(since, until).leaving:
+            return
+        small = self.snapshot(until).rows <= _SMALL
         bad = self._missing_here(since, until) if small else self._missing_in_spark(since, until)
         if bad is not None:
             row = ", ".join(f"{k}={v!r}" for k, v in bad.items())
             raise SourceError(
                 "DELETE_OF_MISSING_ROW",
                 f'source "{self.name}": a row is deleted that is not there: {row}',
-                at=", ".join(f.path for f in self._manifest.files[since:until]),
+                at=", ".join(f.path for f in self._files[since:until]),
                 hint="correct or remove the file; the view still reads as before",
             )
 
@@ -194,7 +164,7 @@ class FolderSource:
         names = self.schema.names
         total: Counter[str] = Counter()
         rows: dict[str, dict[str, Any]] = {}
-        for place, file in enumerate(self._manifest.files[:until]):
+        for place, file in enumerate(self._files[:until]):
             table = pq.read_table(self.path / file.path, columns=[*names, CHANGE_TYPE], partitioning=None)
             for row in table.to_pylist():
                 sign = -1 if row.pop(CHANGE_TYPE) in OUT else 1
@@ -208,26 +178,17 @@ class FolderSource:
         """The same by one Spark job over the rows that the delta takes away."""
         names = [f"`{c}`" for c in self.schema.names]
         total = F.sum(WEIGHT_COLUMN).alias(WEIGHT_COLUMN)
-        short = self.read(since, until).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0")
+        short = self._weighted(since, until).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0")
         if any("map" in f.dataType.simpleString() for f in self.schema):
-            before = self.read(0, since)
+            before = self._weighted(0, since)
         else:
             right = short.select(*(F.col(n).alias(f"r{i}") for i, n in enumerate(names)))
-            if self.leaving(since, until) <= _FEW:
+            if self.delta(since, until).leaving <= _FEW:
                 right = F.broadcast(right)
             same = [F.col(n).eqNullSafe(F.col(f"r{i}")) for i, n in enumerate(names)]
-            before = self.read(0, since).join(right, same, "left_semi")
+            before = self._weighted(0, since).join(right, same, "left_semi")
         bad = before.unionAll(short).groupBy(*names).agg(total).where(f"{WEIGHT_COLUMN} < 0").head(1)
         return {k: v for k, v in bad[0].asDict().items() if k != WEIGHT_COLUMN} if bad else None
-
-    def forget(self, position: int) -> None:
-        """Drop what was discovered after a position, so that a refused file can be corrected."""
-        with self._lock:
-            if position < self.position:
-                self._relations.clear()
-                del self._manifest.files[position:]
-                self._manifest.verified = min(self._manifest.verified, position)
-                self._save()
 
     # --- files
 
@@ -273,12 +234,12 @@ class FolderSource:
             return 0
         kinds = pq.read_table(path, columns=[CHANGE_TYPE])[CHANGE_TYPE].cast(pa.string())
         counts = {c["values"]: c["counts"] for c in pc.value_counts(kinds).to_pylist()}
-        odd = [k for k in counts if k not in (*_IN, *OUT)]
+        odd = [k for k in counts if k not in (*IN, *OUT)]
         if odd:
             raise SourceError(
                 "CHANGE_TYPE_UNKNOWN",
                 f'source "{self.name}": {path.name} has the change type {odd[0]!r}',
-                hint=f"use one of {', '.join((*_IN, *OUT))}",
+                hint=f"use one of {', '.join((*IN, *OUT))}",
             )
         return sum(counts.get(k, 0) for k in OUT)
 
@@ -308,7 +269,7 @@ class FolderSource:
     def _schema(self) -> StructType:
         if self.folder.schema is not None:
             return self._declared(self.folder.schema)
-        first = self._manifest.files[0].path if self._manifest.files else None
+        first = self._files[0].path if self._files else None
         files = [self.path / first] if first else sorted(self._visible())
         if not files:
             raise ConfigError(
@@ -334,16 +295,15 @@ class FolderSource:
 
     # --- the manifest
 
-    def _load(self) -> _Manifest:
+    def _load(self) -> list[_File]:
         if not self._at.exists():
-            return _Manifest()
-        data: dict[str, Any] = json.loads(self._at.read_text())
-        return _Manifest([_File(**f) for f in data["files"]], data["verified"])
+            return []
+        return [_File(**f) for f in json.loads(self._at.read_text())["files"]]
 
     def _save(self) -> None:
         self._at.parent.mkdir(parents=True, exist_ok=True)
         scratch = self._at.with_suffix(".new")
-        scratch.write_text(json.dumps(asdict(self._manifest)))
+        scratch.write_text(json.dumps({"files": [asdict(f) for f in self._files]}))
         scratch.replace(self._at)
 
 

@@ -1,0 +1,89 @@
+"""What a source is to a run: positions, and rows at them.
+
+To add a kind of source, write a description that people create (``Folder`` is one) with a method ``open``,
+and a ``SourceReader`` that it opens.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from headrace.ir.expr import Attr
+from headrace.spark.catalyst import Catalyst
+from headrace.spark.frames import Frame
+
+CHANGE_TYPE = "_change_type"
+IN = ("insert", "update_postimage")
+OUT = ("delete", "update_preimage")
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Rows of a source that are not read yet: how many they are, and how many of them take others back.
+
+    ``plan`` gives a logical relation with the columns of the source's schema in their order; where some rows
+    leave, a last column holds the change type of each. Every call gives attributes of its own.
+    """
+
+    rows: int
+    leaving: int
+    plan: Callable[[Catalyst], Any]
+
+    def frame(self, c: Catalyst, attrs: tuple[Attr, ...], places: Sequence[int], width: int) -> Frame:
+        """The rows under the ids of attributes, each from its place among the ``width`` columns of the schema. They
+        have weights only where some leave, for a row that came and went must not be seen: an expression might fail
+        on it."""
+        plan = self.plan(c)
+        output = plan.output()
+        columns = [c.named(a, output.apply(place)) for a, place in zip(attrs, places, strict=True)]
+        weight = c.weight() if self.leaving else None
+        if weight is not None:
+            columns.append(c.named(weight, c.sign(output.apply(width), OUT)))
+        return Frame(c, c.project(columns, c.gathered(plan)), attrs, weight, exact=True)
+
+
+class SourceReader(ABC):
+    """One source of a warehouse, as runs read it.
+
+    A position is a whole number. 0 is before all data, and a larger one is later. What must hold:
+
+    - reading at the same position twice gives the same rows, in any process;
+    - snapshot(w) = snapshot(v) + delta(v, w) for v ≤ w, weights added, and snapshot(0) is empty;
+    - no row of a snapshot has a negative weight in sum;
+    - without ``can_shrink`` no scan has rows that leave.
+    """
+
+    name: str
+    schema: StructType
+    can_shrink: bool
+
+    @abstractmethod
+    def discover(self) -> int:
+        """Look for new data and check it; returns the position reached. Data that is not as promised raises SourceError
+        and is not recorded, so that it can be corrected."""
+
+    @abstractmethod
+    def snapshot(self, at: int) -> Scan:
+        """All rows at a position."""
+
+    @abstractmethod
+    def delta(self, since: int, until: int) -> Scan:
+        """What came after one position, up to and including another."""
+
+    def cut(self, since: int) -> str | None:
+        """Why the rows at a position, or the changes after it, can no longer be read; None when they can."""
+        return None
+
+
+class SourceDescription(Protocol):
+    """What people pass to ``Warehouse.source``."""
+
+    def open(self, name: str, folder: Path, spark: SparkSession) -> SourceReader:
+        """The reader of a source by that name. It may keep files of its own under ``folder/name``."""
