@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import ConfigError, QueryError, StateError
+from headrace.faults import effect
 from headrace.ir.plan import Plan
 from headrace.ir.time import Reached, Situation
 from headrace.planner.explain import explain
 from headrace.planner.simple import Planner
+from headrace.runtime.lease import lease
+from headrace.runtime.reason import Reason
 from headrace.runtime.report import OperatorReport, RefreshReport
-from headrace.spark.engine import Engine, Measures, Query, State, Table
+from headrace.spark.engine import Engine, History, Measures, Query, State, Table
 from headrace.spark.sources.source import Scan, SourceDescription, SourceReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-POLICIES = ("INCREMENTAL", "FULL")
+POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
+_ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no policy forbids
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Warehouse:
     """A folder that holds views, their states and what is known of their sources.
 
-    ``spark`` is the session to work in; without one a local session is started.
+    ``spark`` is the session to work in; without one a local session is started. ``retain`` is how many versions of
+    each view's table stay readable.
     """
 
-    def __init__(self, path: str | Path, spark: SparkSession | None = None) -> None:
+    def __init__(self, path: str | Path, spark: SparkSession | None = None, *, retain: int = 10) -> None:
+        if retain < 1:
+            raise ConfigError("RETAIN", "retain must be at least 1: the newest version of a view stays readable")
         self.path = Path(path)
+        self.retain = retain
         self.path.mkdir(parents=True, exist_ok=True)
         self._engine = Engine(spark)
         self.spark: SparkSession = self._engine.spark
@@ -48,7 +58,7 @@ class Warehouse:
             raise ConfigError("SOURCE_UNKNOWN", f'there is no source "{name}"', hint=_known(self.sources))
         return self._engine.stand_in(name, self.sources[name].schema)
 
-    def view(self, name: str, query: str | DataFrame, *, refresh_policy: str = "INCREMENTAL") -> View:
+    def view(self, name: str, query: str | DataFrame, *, refresh_policy: str = "AUTO") -> View:
         """Define a view, or continue one that is there: the same definition goes on where it was."""
         _check_name("view", name)
         if refresh_policy not in POLICIES:
@@ -72,48 +82,33 @@ class View:
         self.policy = policy
         self._engine = warehouse._engine.fork()
         self._folder = warehouse.path / "views" / name
+        self._history = History(self._folder / "history")
         self._define()
+        if policy.startswith("INCREMENTAL"):
+            self._check_incremental()
 
-    def refresh(self) -> RefreshReport:
-        """Bring the result up to date with all the data that is there now."""
-        started = time.perf_counter()
-        if self._query.reads_clock:
-            self._define()
-        last = self._last()
-        since = Reached(last["positions"]) if last else Reached()
-        reason = self._reason_to_load(last)
-        until = self._discover()
-        moved = {n for n in self._planner.sources if self._delta(n, since, until).rows}
-        if reason is None and not moved:
-            return self._report("unchanged", None, started, since, until, None, Measures())
-        if reason is not None:
-            method, plan = ("initial" if last is None else "full"), self._planner.load()
-            since = Reached()
-        else:
-            shrinking = {n for n in moved if self._delta(n, since, until).leaving}
-            method = "incremental"
-            plan = self._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)))
-        try:
-            measures = self._run(plan, since, until, last)
-        except self._engine.query_failures as problem:
-            if plan.situation is None:
+    def refresh(self, *, full: bool = False, wait: float = 600.0) -> RefreshReport:
+        """Bring the result up to date with all the data that is there now. ``full`` computes it from scratch;
+        ``wait`` is how many seconds to wait for another process that refreshes the view."""
+        with lease(self._folder / "lease", f'view "{self.name}"', wait):
+            started = time.time()
+            self._reload()
+            try:
+                return self._refresh(full, started)
+            except Exception as problem:
+                self._tell_failure(problem, started)
                 raise
-            # Rows of different versions meet in an incremental run, and an expression may fail on a pair that
-            # no version has. Whether the query itself fails, only the whole answer tells.
-            method, reason = "full", f"the incremental run failed in Spark: {str(problem).splitlines()[0]}"
-            plan, since = self._planner.load(), Reached()
-            measures = self._run(plan, since, until, last)
-        return self._report(method, None if last is None else reason, started, since, until, plan, measures)
 
-    def read(self) -> DataFrame:
-        """The result as of the last refresh."""
-        if not self._result.exists or self._result.last_run() is None:
+    def read(self, version: int | None = None) -> DataFrame:
+        """The result as of the last refresh, or as of an earlier version of its table."""
+        self._result.reload()
+        if self._result.last_run() is None:
             raise StateError("NOT_REFRESHED", f'view "{self.name}" has no result yet', hint="call refresh() first")
-        return self._engine.read(self._result)
+        return self._engine.read(self._result, version)
 
     def recompute(self) -> DataFrame:
         """What Spark answers from scratch on the data that the view has seen, for checking. Lazy."""
-        last = self._last()
+        last = self._result.last_run()
         reached = Reached(last["positions"]) if last else Reached()
         return self._engine.batch_answer(self.query, self._sources, reached)
 
@@ -124,7 +119,12 @@ class View:
         sizes = {n: s.table.bytes() for n, s in self._states.items()}
         return explain(self.name, plan, planner.kept, sizes)
 
-    # --- inside
+    def history(self) -> DataFrame:
+        """All runs, the failed ones too: when, how and why, rows by source, seconds by step, sizes."""
+        self._history.table.reload()
+        return self._engine.read(self._history.table)
+
+    # --- inside: what the view is
 
     def _define(self) -> None:
         sources = self.warehouse.sources
@@ -141,48 +141,152 @@ class View:
         self._sources = {n: sources[n] for n in sorted(self._planner.sources)}
         self._engine.check_storable(self.name, self._query.schema)
         self._states = {k.name: State(self._folder / "states", k) for k in self._planner.kept}
-        self._result = Table(self._folder / "table", self._query.schema)
+        self._result = Table(self._folder / "table", self._query.schema, feed=True)
 
-    def _last(self) -> dict[str, Any] | None:
-        return self._result.last_run() if self._result.exists else None
+    def _check_incremental(self) -> None:
+        """Refuse a view of which every run would compute all that is not row by row again."""
+        upkeep = self._planner.refresh(self._planner.worst).upkeep
+        reasons = [u for u in upkeep if u.reason]
+        if reasons and all(u.reason or u.method in ("read", "linear", "with the one above") for u in upkeep):
+            raise QueryError(
+                "NEVER_INCREMENTAL",
+                f'view "{self.name}" would be computed anew on every run: {reasons[0].reason}',
+                at=reasons[0].text,
+                hint='use refresh_policy="AUTO", or change the query',
+            )
 
-    def _reason_to_load(self, last: dict[str, Any] | None) -> str | None:
+    # --- inside: one refresh
+
+    def _reload(self) -> None:
+        """See what other processes did."""
+        for table in (self._result, self._history.table, *(s.table for s in self._states.values())):
+            table.reload()
+
+    def _refresh(self, full: bool, started: float) -> RefreshReport:
+        if self._query.reads_clock:
+            self._define()
+        self._settings = self._engine.settings()
+        last = self._result.last_run()
+        if last is not None and last["number"] > self._history.newest:
+            self._history.add(last["record"])  # that run ended between its commit and its history
+        since = Reached(last["positions"]) if last else Reached()
+        until = Reached({name: source.discover() for name, source in self._sources.items()})
+        reason = self._reason_to_load(full, last, since, until)
+        if reason is not None and reason.code not in _ALLOWED and self.policy == "INCREMENTAL STRICT":
+            raise StateError(
+                "WOULD_RECOMPUTE",
+                f'view "{self.name}" would be computed from scratch: {reason}',
+                hint="refresh(full=True) does it once; the last good result stays until then",
+            )
+        if reason is not None:
+            method, plan = ("initial" if last is None else "full"), self._planner.load()
+            since = Reached()
+        else:
+            moved = {n for n in self._planner.sources if self._delta(n, since, until).rows}
+            if not moved and last is not None and since == until:
+                return self._report(last["number"], "unchanged", None, started, since, until, None, Measures())
+            shrinking = {n for n in moved if self._delta(n, since, until).leaving}
+            method = "incremental" if moved else "unchanged"
+            plan = self._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)))
+        try:
+            return self._run(method, reason, plan, since, until, last, started)
+        except self._engine.query_failures as problem:
+            if plan.situation is None or self.policy == "INCREMENTAL STRICT":
+                raise
+            # Rows of different versions meet in an incremental run, and an expression may fail on a pair that
+            # no version has. Whether the query itself fails, only the whole answer tells.
+            failed = Reason("RUN_FAILED", str(problem).splitlines()[0])
+            return self._run("full", failed, self._planner.load(), Reached(), until, last, started)
+
+    def _reason_to_load(self, full: bool, last: dict[str, Any] | None, since: Reached, until: Reached) -> Reason | None:
         if last is None:
-            return "there is no result yet"
-        if last["fingerprint"] != self._planner.fingerprint:
-            clock = " (it reads the clock)" if self._query.reads_clock else ""
-            return f"the definition of the view has changed{clock}"
+            return Reason("FIRST_RUN")
+        if full:
+            return Reason("REQUESTED")
         if self.policy == "FULL":
-            return "the refresh policy is FULL"
-        return None
-
-    def _discover(self) -> Reached:
-        return Reached({name: source.discover() for name, source in self._sources.items()})
+            return Reason("POLICY_FULL")
+        if last["fingerprint"] != self._planner.fingerprint:
+            return Reason("CLOCK" if self._query.reads_clock else "DEFINITION_CHANGED")
+        settings = self._settings
+        if last["settings"] != settings:
+            changed = sorted(k for k in settings | last["settings"] if settings.get(k) != last["settings"].get(k))
+            return Reason("SETTINGS_CHANGED", ", ".join(changed))
+        if last["version"] != self._result.version:
+            return Reason("RESULT_CHANGED")
+        for name, source in self._sources.items():
+            cut = source.cut(since.at(name)) if since.at(name) else None
+            if cut is None and until.at(name) < since.at(name):
+                cut = "it is not the one that was read before"
+            if cut is not None:
+                return Reason("HISTORY_CUT", f'source "{name}": {cut}')
+        for name, state in self._states.items():
+            if name not in last["states"] or not state.readable(last["states"][name]):
+                return Reason("STATE_LOST", name)
+        return Reason("RESULT_LOST") if self._result.missing() else None
 
     def _delta(self, name: str, since: Reached, until: Reached) -> Scan:
         return self._sources[name].delta(since.at(name), until.at(name))
 
-    def _run(self, plan: Plan, since: Reached, until: Reached, last: dict[str, Any] | None) -> Measures:
+    def _run(
+        self,
+        method: str,
+        reason: Reason | None,
+        plan: Plan,
+        since: Reached,
+        until: Reached,
+        last: dict[str, Any] | None,
+        started: float,
+    ) -> RefreshReport:
         if plan.situation is not None and last is not None:
             for name, state in self._states.items():
                 state.table.rewind(last["states"][name])
         run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until)
-        self._result.commit(
-            run.result_files,
-            overwrite=run.overwrite,
-            run={
-                "positions": dict(until.positions),
-                "states": {n: s.table.version for n, s in self._states.items()},
-                "fingerprint": self._planner.fingerprint,
-                "seconds": run.measures.seconds,
-            },
-        )
-        return run.measures
+        number = last["number"] + 1 if last else 1
+        report = self._report(number, method, reason, started, since, until, plan, run.measures)
+        record = report.record()
+        with effect("result committed"):
+            self._result.commit(
+                run.result_files,
+                overwrite=run.overwrite,
+                run={
+                    "number": number,
+                    "positions": dict(until.positions),
+                    "states": {n: s.table.version for n, s in self._states.items()},
+                    "fingerprint": self._planner.fingerprint,
+                    "settings": self._settings,
+                    "record": record,
+                },
+            )
+        self._history.add(record)
+        self._clean()
+        return report
+
+    def _clean(self) -> None:
+        """Remove what no kept version needs, and what runs left behind that never came to their commit."""
+        with effect("leftovers removed"):
+            self._result.clean(self.warehouse.retain)
+            for state in self._states.values():
+                state.table.clean(1)
+            known = set(self._states)
+            for folder in (self._folder / "states").glob("*"):
+                if folder.name not in known:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _tell_failure(self, problem: Exception, started: float) -> None:
+        """Put a failed run into the history; the problem itself is what the caller must see."""
+        with suppress(Exception):
+            last = self._result.last_run()
+            reached = Reached(last["positions"]) if last else Reached()
+            report = self._report(
+                (last["number"] if last else 0) + 1, "failed", None, started, reached, reached, None, Measures()
+            )
+            self._history.add(report.record() | {"error": str(problem)})
 
     def _report(
         self,
+        number: int,
         method: str,
-        reason: str | None,
+        reason: Reason | None,
         started: float,
         since: Reached,
         until: Reached,
@@ -192,14 +296,20 @@ class View:
         rows_in = {n: self._delta(n, since, until).rows for n in self._sources}
         return RefreshReport(
             view=self.name,
+            run=number,
+            started=started,
             method=method,
-            reason=reason,
-            seconds=time.perf_counter() - started,
+            code=reason.code if reason else None,
+            reason=str(reason) if reason else None,
+            seconds=time.time() - started,
+            since=dict(since.positions),
+            until=dict(until.positions),
             rows_in=rows_in,
             rows_out=measures.published,
             published=measures.how or "nothing changed",
+            bytes_written=measures.bytes_written,
             operators=_operators(plan, measures, rows_in) if plan else (),
-            state_bytes=sum(s.table.bytes() for s in self._states.values()),
+            states={n: s.table.bytes() for n, s in self._states.items()},
             rows_read=measures.rows_read,
             steps=measures.seconds,
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -28,19 +29,36 @@ class OperatorReport:
 
 @dataclass(frozen=True)
 class RefreshReport:
-    """What one refresh did. ``method``: initial, incremental, full or unchanged."""
+    """What one refresh did. ``method``: initial, incremental, full, unchanged or failed. A view that was computed from
+    scratch says why in ``reason``, and for programs in ``code`` (``runtime.reason.CODES``). ``started`` is in seconds
+    since 1970; ``since`` and ``until`` are the positions of the sources; ``states`` are bytes by state."""
 
     view: str
+    run: int
+    started: float
     method: str
+    code: str | None
     reason: str | None
     seconds: float
+    since: Mapping[str, int]
+    until: Mapping[str, int]
     rows_in: Mapping[str, int]
+    rows_read: int
     rows_out: int
     published: str
+    bytes_written: int
     operators: tuple[OperatorReport, ...]
-    state_bytes: int
-    rows_read: int
+    states: Mapping[str, int]
     steps: Mapping[str, float]
+
+    @property
+    def state_bytes(self) -> int:
+        return sum(self.states.values())
+
+    def record(self) -> dict[str, Any]:
+        """The run as a row of the history, in plain data."""
+        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("view", "operators")}
+        return {**row, "error": None}
 
     @property
     def recomputed(self) -> tuple[OperatorReport, ...]:
@@ -49,9 +67,13 @@ class RefreshReport:
     def __str__(self) -> str:
         head = f'view "{self.view}": {self.method} in {self.seconds:.2f} s'
         if self.reason:
-            head += f" ({self.reason})"
+            head += f" ({self.reason}) [{self.code}]"
         came = ", ".join(f"{n} {r:,}" for n, r in self.rows_in.items() if r) or "nothing"
-        lines = [head, f"  in:     {came}", f"  out:    {self.rows_out:,} rows, {self.published}"]
+        lines = [
+            head,
+            f"  in:     {came}",
+            f"  out:    {self.rows_out:,} rows, {self.published}, {self.bytes_written:,} bytes",
+        ]
         lines.append(f"  state:  {self.state_bytes:,} bytes")
         for o in self.operators:
             rows = "" if o.rows_out is None else f"{o.rows_out:,} rows"

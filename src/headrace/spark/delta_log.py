@@ -6,25 +6,51 @@ import json
 import shutil
 import time
 import uuid
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Schema
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from headrace.errors import StateError
+from headrace.spark.file_stats import file_stats
+
 RUN_KEY = "headrace.run"
+_APPLICATION = "headrace"
+_SEGMENT = "segment-"
+_RECENT = 5  # commits: the newest is almost always a run's
+_FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a table: where it is, its rows, its bytes, and when it was added."""
+
+    path: Path
+    rows: int
+    size: int
+    added: int
+
+    @property
+    def segment(self) -> str:
+        return self.path.parent.name
 
 
 class Table:
-    """One Delta table in a folder. ``schema`` is Spark's; every column may be NULL."""
+    """One Delta table in a folder. ``schema`` is Spark's; every column may be NULL. ``feed`` is its change feed."""
 
-    def __init__(self, path: Path, schema: StructType) -> None:
-        self.path = path
+    def __init__(self, path: Path, schema: StructType, *, feed: bool = False) -> None:
+        self.path = path.absolute()
         self.schema = StructType([StructField(f.name, f.dataType, True) for f in schema])
+        self._configuration = _FEED if feed else {}
         self._table: DeltaTable | None = None
 
     @property
@@ -34,11 +60,26 @@ class Table:
     @property
     def table(self) -> DeltaTable:
         if self._table is None:
-            if DeltaTable.is_deltatable(str(self.path)):
-                self._table = DeltaTable(str(self.path))
-            else:
-                self._table = DeltaTable.create(str(self.path), Schema.from_json(self.schema.json()))
+            self._table = self._open() if self.exists else self._create()
         return self._table
+
+    def _open(self, version: int | None = None) -> DeltaTable:
+        try:
+            return DeltaTable(str(self.path), version=version)
+        except DeltaError as problem:
+            raise StateError(
+                "LOG_CORRUPT",
+                f"the Delta log of {self.path} cannot be read: {str(problem).splitlines()[0]}",
+                hint="bring its _delta_log back from a copy, or drop the view and make it anew",
+            ) from problem
+
+    def _create(self) -> DeltaTable:
+        schema = Schema.from_json(self.schema.json())
+        return DeltaTable.create(str(self.path), schema, configuration=self._configuration)
+
+    def reload(self) -> None:
+        """See what other processes did."""
+        self._table = None
 
     @property
     def version(self) -> int:
@@ -50,39 +91,89 @@ class Table:
             self.table.restore(version)
             self.table.update_incremental()
 
+    def stored_schema(self, version: int | None = None) -> StructType:
+        """The columns that a version has, which are those of an earlier definition until the next commit."""
+        there = version is None or version == self.version
+        table = self.table if there else self._open(version)
+        return StructType.fromJson(json.loads(table.schema().to_json()))
+
+    # --- files
+
+    def files(self, version: int | None = None) -> list[File]:
+        """The files of a version, in the order in which they came. We wrote them, and their names need no quoting."""
+        there = version is None or version == self.version
+        actions = pa.table((self.table if there else self._open(version)).get_add_actions())
+        names = ("path", "num_records", "size_bytes", "modification_time")
+        columns = [actions.column(n).cast(pa.int64() if i else pa.string()).to_pylist() for i, n in enumerate(names)]
+        found = [File(self.path / path, rows, size, added) for path, rows, size, added in zip(*columns, strict=True)]
+        return sorted(found, key=lambda f: (f.added, str(f.path)))
+
     def paths(self, version: int | None = None) -> list[Path]:
-        """The files of a version. We wrote them, and their names need no quoting."""
-        return [self.path.absolute() / str(name) for name in self._actions(version).column("path").to_pylist()]
+        return [f.path for f in self.files(version)]
 
     def rows(self, version: int | None = None) -> int:
         """How many rows the files of a version hold."""
-        return sum(self._actions(version).column("num_records").to_pylist())
+        return sum(f.rows for f in self.files(version))
 
-    def _actions(self, version: int | None) -> pa.Table:
-        there = version is None or version == self.version
-        table = self.table if there else DeltaTable(str(self.path), version=version)
-        return pa.table(table.get_add_actions())
+    def bytes(self) -> int:
+        return sum(f.size for f in self.files()) if self.exists else 0
 
-    def commit(self, files: list[Path], *, overwrite: bool = False, run: dict[str, Any] | None = None) -> int:
-        """Make files part of the table, alone or after what it holds; returns the version reached."""
-        adds: list[AddAction | RemoveAction] = [self._add(f) for f in files]
-        metadata = {RUN_KEY: json.dumps(run)} if run is not None else None
-        self.table.create_write_transaction(
-            adds,
-            "overwrite" if overwrite else "append",
-            self.table.schema(),
-            commit_properties=CommitProperties(custom_metadata=metadata),
-        )
+    def missing(self, version: int | None = None) -> list[Path]:
+        """Files of a version that are not there."""
+        return [f for f in self.paths(version) if not f.exists()]
+
+    # --- commits
+
+    def commit(
+        self,
+        files: Sequence[Path],
+        *,
+        overwrite: bool = False,
+        remove: Collection[File] = (),
+        run: dict[str, Any] | None = None,
+    ) -> int:
+        """Make files part of the table, after what it holds less ``remove``, or alone; returns the version reached.
+
+        The commit of a ``run`` has its number. It fails when another run was committed since the table was opened.
+        """
+        now = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [self._add(f, now) for f in files]
+        actions += [RemoveAction(self._relative(f.path), True, now, f.size, {}) for f in remove]
+        properties = CommitProperties()
+        if run is not None:
+            properties = CommitProperties(
+                custom_metadata={RUN_KEY: json.dumps(run)}, app_transactions=[Transaction(_APPLICATION, run["number"])]
+            )
+        mode = "overwrite" if overwrite else "append"
+        schema = Schema.from_json(self.schema.json()) if overwrite else self.table.schema()
+        try:
+            self.table.create_write_transaction(actions, mode, schema, commit_properties=properties)
+        except CommitFailedError as problem:
+            raise StateError(
+                "CONFLICT",
+                f"another process changed {self.path} during this run, which was not committed",
+                hint="refresh again; nothing was counted twice",
+            ) from problem
         self.table.update_incremental()
         return self.version
 
+    def _add(self, file: Path, now: int) -> AddAction:
+        return AddAction(self._relative(file), file.stat().st_size, {}, now, True, json.dumps(file_stats(file)))
+
+    def _relative(self, file: Path) -> str:
+        return file.relative_to(self.path).as_posix()
+
     def last_run(self) -> dict[str, Any] | None:
-        """What the newest commit says about the run that made it."""
+        """What the newest run's commit says of it, and as ``version`` where it stands in the log."""
         if not self.exists:
             return None
-        entries = self.table.history(1)
-        text = entries[0].get(RUN_KEY) if entries else None
-        return json.loads(text) if text else None
+        for limit in (_RECENT, None):
+            for entry in self.table.history(limit):
+                if RUN_KEY in entry:
+                    return {**json.loads(entry[RUN_KEY]), "version": entry["version"]}
+        return None
+
+    # --- writing
 
     def write_arrow(self, rows: pa.Table) -> list[Path]:
         if rows.num_rows == 0:
@@ -102,25 +193,42 @@ class Table:
                 file.unlink()
         return kept
 
+    def _folder(self) -> Path:
+        _ = self.table
+        folder = self.path / f"{_SEGMENT}{uuid.uuid4().hex[:12]}"
+        folder.mkdir(parents=True)
+        return folder
+
+    # --- removing
+
+    def leftovers(self, keep: int) -> list[Path]:
+        """What no one of the last ``keep`` versions needs: whole Segments, and files of others."""
+        newest = self.version
+        needed: set[Path] = set()
+        for version in range(max(newest - keep + 1, 0), newest + 1):
+            with suppress(StateError):  # its log was cleaned, and nobody can read it any more
+                needed.update(self.paths(version))
+        folders = {f.parent for f in needed}
+        found: list[Path] = []
+        for folder in self.path.glob(f"{_SEGMENT}*"):
+            if folder in folders:
+                found += [f for f in folder.iterdir() if f.suffix == ".parquet" and f not in needed]
+            else:
+                found.append(folder)
+        return found
+
+    def clean(self, keep: int) -> None:
+        for path in self.leftovers(keep):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
     def drop(self) -> None:
         self._table = None
         shutil.rmtree(self.path, ignore_errors=True)
 
-    def bytes(self) -> int:
-        return sum(f.stat().st_size for f in self.paths()) if self.exists else 0
 
-    def _folder(self) -> Path:
-        _ = self.table
-        folder = self.path / f"segment-{uuid.uuid4().hex[:12]}"
-        folder.mkdir(parents=True)
-        return folder
-
-    def _add(self, file: Path) -> AddAction:
-        stats = json.dumps({"numRecords": rows_of([file])})
-        relative = file.relative_to(self.path).as_posix()
-        return AddAction(relative, file.stat().st_size, {}, int(time.time() * 1000), True, stats)
-
-
-def rows_of(files: list[Path]) -> int:
+def rows_of(files: Sequence[Path]) -> int:
     """How many rows files hold, by their footers."""
     return sum(pq.read_metadata(f).num_rows for f in files)

@@ -16,9 +16,11 @@ from headrace.spark.batch import batch_answer
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import Table
 from headrace.spark.execute import Measures, Run
+from headrace.spark.history import History
 from headrace.spark.query import Query, stand_in
 from headrace.spark.schema import storable
 from headrace.spark.session import named_jobs, start_session
+from headrace.spark.settings import meaning
 from headrace.spark.sources.source import SourceReader
 from headrace.spark.state import State
 
@@ -71,12 +73,17 @@ class Engine:
         with named_jobs(self.spark, f'headrace: view "{view}"'):
             run = Run(self.catalyst, sources, states, result, since, until)
             run.run(plan)
+            run.fold()
         return run
 
-    def read(self, table: Table) -> DataFrame:
-        """The rows of a table as it is now, in the user's session."""
+    def read(self, table: Table, version: int | None = None) -> DataFrame:
+        """The rows of a table as it is now, or was at a version, in the user's session."""
         self.catalyst.work_in(self.spark, single=False)
-        return self.catalyst.frame(self.catalyst.parquet(table.paths(), table.schema))
+        return self.catalyst.frame(self.catalyst.parquet(table.paths(version), table.stored_schema(version)))
+
+    def settings(self) -> dict[str, str]:
+        """The settings that change what a query means."""
+        return meaning(self.spark)
 
     def batch_answer(self, query: str | DataFrame, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
         if not isinstance(query, str):
@@ -84,4 +91,4 @@ class Engine:
         return batch_answer(self.spark, query, sources, at)
 
 
-__all__ = ["Engine", "Measures", "Query", "Run", "State", "Table"]
+__all__ = ["Engine", "History", "Measures", "Query", "Run", "State", "Table"]

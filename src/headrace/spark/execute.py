@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headrace.errors import InternalError
+from headrace.faults import effect
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Step
 from headrace.ir.rel import Delta, Load, Measured, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Version
@@ -41,6 +42,7 @@ class Measures:
     seconds: dict[str, float] = field(default_factory=dict)
     step_of: dict[int, str] = field(default_factory=dict)
     published: int = 0
+    bytes_written: int = 0
     rows_read: int = 0
     how: str = ""
 
@@ -81,7 +83,7 @@ class Run:
         try:
             for step in plan.steps:
                 started = time.perf_counter()
-                self._begin(step)
+                self._work(self._reads(step))
                 match step:
                     case Pin(name=name, rel=rel):
                         self._frames[name], self._rows[name] = self._pin(self._compiler.compile(rel))
@@ -104,9 +106,9 @@ class Run:
 
     # --- steps
 
-    def _begin(self, step: Step) -> None:
-        """Work in one partition where all that a step reads is few rows."""
-        self._tiny = self._reads(step) <= SMALL
+    def _work(self, rows: int) -> None:
+        """Work in one partition where all that is read is few rows."""
+        self._tiny = rows <= SMALL
         if self._tiny not in self._sessions:
             self._sessions[self._tiny] = working_session(self.catalyst.spark, single=self._tiny)
         self.catalyst.work_in(self._sessions[self._tiny], single=self._tiny)
@@ -139,11 +141,25 @@ class Run:
         frame = self._compiler.compile(step.rel)
         distinct = state.unique and frame.weight is None
         frame = (frame.with_weight() if distinct else frame.consolidate().with_weight()).select(state.attrs)
-        files, self._rows[step.name] = self._write(state.table, frame, state.table.schema)
+        with effect("state written"):
+            files, self._rows[step.name] = self._write(state.table, frame, state.table.schema)
         if files or step.base:
-            state.table.commit(files, overwrite=step.base)
+            with effect("state committed"):
+                state.table.commit(files, overwrite=step.base)
         if not step.base:
             self._frames[step.name] = self._segment(state, files)
+
+    def fold(self) -> None:
+        """Fold the Segments of every state that has come to need it into one, rows that cancel gone."""
+        for state in self.states.values():
+            if state.table.exists and state.worth_folding():
+                started = time.perf_counter()
+                self._work(state.table.rows())
+                frame = state.read(self.catalyst).consolidate().with_weight().select(state.attrs)
+                with effect("state compacted"):
+                    files, _ = self._write(state.table, frame, state.table.schema)
+                    state.table.commit(files, overwrite=True)
+                self.measures.seconds[f"fold {state.name}"] = time.perf_counter() - started
 
     def _segment(self, state: State, files: list[Path]) -> Frame:
         """The Delta just kept, to be read by later steps."""
@@ -253,7 +269,10 @@ class Run:
             rdd.unpersist(False)
 
     def _write_result(self, frame: Frame) -> tuple[list[Path], int]:
-        return self._write(self.result, frame, self.result.schema)
+        with effect("result written"):
+            files, rows = self._write(self.result, frame, self.result.schema)
+        self.measures.bytes_written = sum(f.stat().st_size for f in files)
+        return files, rows
 
     def _observe(self, frame: DataFrame) -> dict[str, list[int]]:
         return self._observed(frame._jdf.queryExecution().observedMetrics().toString())

@@ -11,12 +11,16 @@ from typing import Any
 
 from pyspark.sql.types import StructField, StructType
 
+from headrace.errors import StateError
 from headrace.ir.expr import Attr
 from headrace.ir.plan import Kept
 from headrace.spark.catalyst import WEIGHT, Catalyst, name_of
 from headrace.spark.delta_log import Table
 from headrace.spark.frames import Frame
 from headrace.spark.schema import spark_type
+
+_FEW_ROWS = 1_000
+_MANY_SEGMENTS = 12  # opening a file costs a millisecond or two
 
 
 class State:
@@ -28,6 +32,21 @@ class State:
         self.unique = kept.unique
         fields = [StructField(name_of(a), spark_type(a)) for a in (*self.attrs, WEIGHT)]
         self.table = Table(folder / kept.name, StructType(fields))
+
+    def readable(self, version: int) -> bool:
+        """Whether all files of a version are there."""
+        try:
+            return self.table.exists and version <= self.table.version and not self.table.missing(version)
+        except StateError:
+            return False
+
+    def worth_folding(self) -> bool:
+        """Whether reading the later Segments costs more than the base: then folding pays before they double again.
+        A small state is folded when it has many files, for each costs as much as thousands of rows."""
+        files = self.table.files()
+        base = sum(f.rows for f in files if f.segment == files[0].segment)
+        later = sum(f.rows for f in files) - base
+        return later > max(base, _FEW_ROWS) or len({f.segment for f in files}) > _MANY_SEGMENTS
 
     def read(self, catalyst: Catalyst, version: int | None = None) -> Frame:
         """The rows of the state with their weights. Of a single Segment no two rows are equal."""

@@ -1,0 +1,28 @@
+"""Why a view is computed from scratch: a stable code, and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CODES = {
+    "FIRST_RUN": "there is no result yet",
+    "REQUESTED": "refresh(full=True) was asked for",
+    "POLICY_FULL": "the refresh policy is FULL",
+    "DEFINITION_CHANGED": "the definition of the view has changed",
+    "CLOCK": "the query reads the clock, and its value has changed",
+    "SETTINGS_CHANGED": "a setting that changes what the query means has changed",
+    "HISTORY_CUT": "the changes of a source can no longer be read",
+    "STATE_LOST": "files of a state are gone",
+    "RESULT_LOST": "files of the result are gone",
+    "RESULT_CHANGED": "somebody else changed the view's table",
+    "RUN_FAILED": "the incremental run failed in Spark",
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    code: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return CODES[self.code] + (f": {self.detail}" if self.detail else "")

@@ -1,0 +1,72 @@
+"""The history of a view: one row for every run, in a Delta table of its own."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.types import StructType
+
+from headrace.faults import effect
+from headrace.spark.delta_log import Table
+
+_COLUMNS = pa.schema(
+    [
+        ("run", pa.int64()),
+        ("started", pa.timestamp("us", tz="UTC")),
+        ("seconds", pa.float64()),
+        ("method", pa.string()),
+        ("code", pa.string()),
+        ("reason", pa.string()),
+        ("error", pa.string()),
+        ("since", pa.map_(pa.string(), pa.int64())),
+        ("until", pa.map_(pa.string(), pa.int64())),
+        ("rows_in", pa.map_(pa.string(), pa.int64())),
+        ("rows_read", pa.int64()),
+        ("rows_out", pa.int64()),
+        ("published", pa.string()),
+        ("bytes_written", pa.int64()),
+        ("states", pa.map_(pa.string(), pa.int64())),
+        ("steps", pa.map_(pa.string(), pa.float64())),
+    ]
+)
+_DDL = (
+    "run bigint, started timestamp, seconds double, method string, code string, reason string, error string, "
+    "since map<string,bigint>, until map<string,bigint>, rows_in map<string,bigint>, rows_read bigint, "
+    "rows_out bigint, published string, bytes_written bigint, states map<string,bigint>, steps map<string,double>"
+)
+_MANY = 100  # files; they are then written anew as one
+
+
+class History:
+    """Runs by number, the failed ones too. A record is a run as plain data; ``started`` is in seconds."""
+
+    def __init__(self, path: Path) -> None:
+        schema = StructType.fromDDL(_DDL)
+        assert isinstance(schema, StructType)
+        self.table = Table(path, schema)
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest run that is told of and did not fail."""
+        last = self.table.last_run()
+        return int(last["number"]) if last else 0
+
+    def add(self, record: dict[str, Any]) -> None:
+        rows = [*self._folded(), _row(record)]
+        number = self.newest if record["error"] else record["run"]
+        with effect("history written"):
+            files = self.table.write_arrow(pa.Table.from_pylist(rows, schema=_COLUMNS))
+            self.table.commit(files, overwrite=len(rows) > 1, run={"number": number})
+
+    def _folded(self) -> list[dict[str, Any]]:
+        """All rows so far when they are in many files, else none."""
+        files = self.table.paths() if self.table.exists else []
+        return [row for f in files for row in pq.read_table(f).to_pylist()] if len(files) >= _MANY else []
+
+
+def _row(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "started": datetime.fromtimestamp(record["started"], timezone.utc)}

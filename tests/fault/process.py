@@ -1,0 +1,46 @@
+"""Children of a test: processes that refresh its view and can be killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+TESTS = Path(__file__).parents[1]
+
+
+class Child:
+    """A process with the view of a scene in it, in the Spark of this one."""
+
+    def __init__(self, spark: SparkSession, folder: Path, *, wait: float = 60.0) -> None:
+        gateway = spark.sparkContext._gateway.gateway_parameters
+        environment = os.environ | {
+            "PYSPARK_GATEWAY_PORT": str(gateway.port),
+            "PYSPARK_GATEWAY_SECRET": str(gateway.auth_token),
+            "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, str(TESTS / "fault" / "child.py"), str(folder), str(wait)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        assert self.says() == "ready"
+
+    def says(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def refresh(self) -> None:
+        """Begin a refresh; ``says`` waits for its end."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()

@@ -1,0 +1,66 @@
+"""A process that ends at any point of a run loses nothing and counts nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import faults
+
+from .scene import Scene
+
+
+@pytest.fixture(autouse=True)
+def _folds_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second Segment is folded, so that runs come by all points."""
+    monkeypatch.setattr("headrace.spark.state._MANY_SEGMENTS", 1)
+
+
+@pytest.mark.parametrize("point", faults.POINTS)
+def test_a_crash_in_an_incremental_run(spark: SparkSession, tmp_path: Path, point: str) -> None:
+    scene = Scene(spark, tmp_path)
+    scene.view().refresh()
+    scene.churn()
+    with faults.armed(point), pytest.raises(faults.Crash):
+        scene.view().refresh()
+    view = scene.view()
+    committed = faults.POINTS.index(point) >= faults.POINTS.index("after result committed")
+    assert view.refresh().method == ("unchanged" if committed else "incremental")
+    scene.churn()
+    assert view.refresh().method == "incremental"
+    scene.judge(view)
+    assert sorted(r["run"] for r in view.history().collect()) == [1, 2, 3]
+
+
+FIRST = ("before state committed", "after state committed", "after result committed")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param(p, marks=() if p in FIRST else pytest.mark.long)
+        for p in faults.POINTS
+        if "compacted" not in p  # there is nothing to fold yet
+    ],
+)
+def test_a_crash_in_the_first_run(spark: SparkSession, tmp_path: Path, point: str) -> None:
+    scene = Scene(spark, tmp_path)
+    with faults.armed(point), pytest.raises(faults.Crash):
+        scene.view().refresh()
+    view = scene.view()
+    scene.churn()
+    view.refresh()
+    scene.judge(view)
+
+
+def test_every_point_is_on_the_way(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: set[str] = set()
+    monkeypatch.setattr(faults, "reached", passed.add)
+    scene = Scene(spark, tmp_path)
+    view = scene.view()
+    view.refresh()
+    scene.churn()
+    view.refresh()
+    assert passed == set(faults.POINTS)
