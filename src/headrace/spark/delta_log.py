@@ -134,21 +134,21 @@ class Table:
     ) -> int:
         """Make files part of the table, after what it holds less ``remove``, or alone; returns the version reached.
 
-        The commit of a ``run`` has its number. It fails when another run was committed since the table was opened.
+        Every commit is an application transaction, so that of two processes that opened the same version only the
+        first commits. ``run`` is what the commit of a run says of it.
         """
         now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = [self._add(f, now) for f in files]
-        actions += [RemoveAction(self._relative(f.path), True, now, f.size, {}) for f in remove]
-        properties = CommitProperties()
-        if run is not None:
-            properties = CommitProperties(
-                custom_metadata={RUN_KEY: json.dumps(run)}, app_transactions=[Transaction(_APPLICATION, run["number"])]
-            )
+        properties = CommitProperties(
+            custom_metadata={RUN_KEY: json.dumps(run)} if run is not None else None,
+            app_transactions=[Transaction(_APPLICATION, self.version + 1)],
+        )
         mode = "overwrite" if overwrite else "append"
         schema = Schema.from_json(self.schema.json()) if overwrite else self.table.schema()
         try:
+            actions: list[AddAction | RemoveAction] = [self._add(f, now) for f in files]
+            actions += [RemoveAction(self._relative(f.path), True, now, f.size, {}) for f in remove]
             self.table.create_write_transaction(actions, mode, schema, commit_properties=properties)
-        except CommitFailedError as problem:
+        except (CommitFailedError, FileNotFoundError) as problem:
             raise StateError(
                 "CONFLICT",
                 f"another process changed {self.path} during this run, which was not committed",

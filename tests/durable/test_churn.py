@@ -1,0 +1,31 @@
+"""Fifty refreshes in a row: no drift, states as large as the live rows need, and no refresh slower than the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+from fault.scene import Scene
+from pyspark.sql import SparkSession
+
+REFRESHES = 50
+
+
+def test_fifty_refreshes(spark: SparkSession, tmp_path: Path) -> None:
+    scene = Scene(spark, tmp_path)
+    view = scene.view()
+    view.refresh()
+    seconds = []
+    for number in range(REFRESHES):
+        scene.churn(3)
+        report = view.refresh()
+        assert report.method == "incremental"
+        seconds.append(report.seconds)
+        if number % 10 == 9:
+            scene.judge(view)
+    for state in view._states.values():
+        live = view._engine.catalyst.collect(state.read(view._engine.catalyst).consolidate().plan)
+        assert state.table.rows() <= max(3 * len(live), 1_000), "rows that cancelled are gone"
+        assert len({f.segment for f in state.table.files()}) <= 13, "Segments are folded"
+    assert median(seconds[-10:]) < 2 * median(seconds[5:15]), [round(s, 2) for s in seconds]
+    assert len(list(view._result.path.glob("segment-*"))) <= view.warehouse.retain + 1

@@ -1,0 +1,110 @@
+"""Computing from scratch: only for a reason, which is told with a code, and never under INCREMENTAL STRICT."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from fault.scene import SQL, Scene
+from oracle import same_rows
+from pyspark.sql import SparkSession
+
+import headrace as hr
+
+
+def _state_file(view: hr.View) -> None:
+    next(iter(view._states.values())).table.paths()[0].unlink()
+
+
+def _state_folder(view: hr.View) -> None:
+    shutil.rmtree(next(iter(view._states.values())).table.path)
+
+
+def _result_file(view: hr.View) -> None:
+    view._result.paths()[0].unlink()
+
+
+def _foreign_delete(view: hr.View) -> None:
+    DeltaTable(str(view._result.path)).delete("customer = 'a'")
+
+
+HARM: dict[str, tuple[str, Callable[[hr.View], None]]] = {
+    "a state's file is gone": ("STATE_LOST", _state_file),
+    "a state is gone": ("STATE_LOST", _state_folder),
+    "a file of the result is gone": ("RESULT_LOST", _result_file),
+    "somebody deletes from the view's table": ("RESULT_CHANGED", _foreign_delete),
+}
+
+
+@pytest.mark.parametrize("what", HARM)
+def test_what_is_lost_is_built_again_and_told(spark: SparkSession, tmp_path: Path, what: str) -> None:
+    code, harm = HARM[what]
+    scene = Scene(spark, tmp_path)
+    view = scene.view()
+    view.refresh()
+    harm(view)
+    scene.churn()
+    strict = view.warehouse.view("v", SQL, refresh_policy="INCREMENTAL STRICT")
+    with pytest.raises(hr.StateError) as caught:
+        strict.refresh()
+    assert caught.value.code == "WOULD_RECOMPUTE"
+    report = view.refresh()
+    assert (report.method, report.code) == ("full", code)
+    scene.judge(view)
+    scene.churn()
+    assert view.refresh().method == "incremental"
+    scene.judge(view)
+    told = {(r["method"], r["code"]) for r in view.history().collect()}
+    assert told >= {("initial", "FIRST_RUN"), ("failed", None), ("full", code), ("incremental", None)}
+
+
+def test_a_setting_that_changes_the_meaning(spark: SparkSession, tmp_path: Path) -> None:
+    scene = Scene(spark, tmp_path)
+    session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    scene.spark = session
+    scene.view().refresh()
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    scene.churn()
+    report = scene.view().refresh()
+    assert (report.method, report.code) == ("full", "SETTINGS_CHANGED")
+    assert "timeZone" in str(report.reason)
+    session.conf.set("spark.sql.shuffle.partitions", "3")
+    scene.churn()
+    assert scene.view().refresh().method == "incremental"
+
+
+def test_another_definition(spark: SparkSession, tmp_path: Path) -> None:
+    scene = Scene(spark, tmp_path)
+    scene.view().refresh()
+    scene.churn()
+    other = "SELECT id, upper(customer) AS who, cast(amount AS string) AS amount FROM orders"
+    view = scene.view().warehouse.view("v", other)
+    assert "orders" in view.read().columns  # until it is refreshed, the table is what it was
+    report = view.refresh()
+    assert (report.method, report.code) == ("full", "DEFINITION_CHANGED")
+    same_rows(view.read(), scene.truth(other))
+    assert not list((view._folder / "states").glob("*")), "states of the old definition are gone"
+
+
+def test_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    scene = Scene(spark, tmp_path)
+    view = scene.view().warehouse.view("v", SQL, refresh_policy="INCREMENTAL STRICT")
+    assert view.refresh().code == "FIRST_RUN"
+    assert view.refresh(full=True).code == "REQUESTED"
+    scene.judge(view)
+
+
+@pytest.mark.parametrize("policy", ["INCREMENTAL", "INCREMENTAL STRICT"])
+def test_a_view_that_never_is_incremental(spark: SparkSession, tmp_path: Path, policy: str) -> None:
+    warehouse = Scene(spark, tmp_path).view().warehouse
+    limited = "SELECT * FROM orders ORDER BY amount LIMIT 3"
+    with pytest.raises(hr.QueryError) as caught:
+        warehouse.view("top", limited, refresh_policy=policy)
+    assert caught.value.code == "NEVER_INCREMENTAL"
+    assert "LIMIT" in str(caught.value)
+    warehouse.view("top", limited).refresh()
+    grouped = "SELECT customer, sum(amount) AS s FROM orders GROUP BY customer ORDER BY s LIMIT 3"
+    warehouse.view("top_customers", grouped, refresh_policy=policy).refresh()
