@@ -248,6 +248,7 @@ class View:
             self._result.commit(
                 run.result_files,
                 overwrite=run.overwrite,
+                remove=[] if run.overwrite else run.removed,
                 run={
                     "number": number,
                     "positions": dict(until.positions),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace.ir.expr import Attr
 from headrace.ir.rel import Rel
 from headrace.ir.time import Situation
 
@@ -43,11 +44,12 @@ class Keep:
 @dataclass(frozen=True)
 class Publish:
     """Make the result visible: ``replace`` takes ``rel`` as the whole result, else it is a Delta of it,
-    and ``growing`` says that it only adds rows."""
+    and ``growing`` says that it only adds rows. A large result has its files in the order of ``cluster``."""
 
     rel: Rel
     replace: bool
     growing: bool = False
+    cluster: Attr | None = None
 
 
 Step = Pin | Keep | Publish

@@ -6,6 +6,7 @@ member is the one the query has, and is asked.
 
 from __future__ import annotations
 
+from headrace.ir.expr import Attr
 from headrace.ir.rel import (
     Aggregate,
     Constant,
@@ -68,6 +69,20 @@ class Facts:
                 passed = {next(iter(c.expr.refs)) for c in columns if c.plain and c.attr.id in attrs}
                 return self.unique_on(below, frozenset(passed))
         return False
+
+    def key(self, rel: Rel) -> tuple[Attr, ...]:
+        """Attributes that no two rows of the Tvr have in common, where some are known."""
+        node = self._first(self.memo.find(rel))
+        match node:
+            case Aggregate(keys=keys) | Partials(keys=keys) | Finish(keys=keys):
+                return keys
+            case Filter(input=below):
+                return self.key(below)
+            case Project(input=below, columns=columns):
+                passed = {next(iter(c.expr.refs)): c.attr for c in columns if c.plain}
+                key = self.key(below)
+                return tuple(passed[k.id] for k in key) if all(k.id in passed for k in key) else ()
+        return ()
 
     def _first(self, group: Group) -> Node:
         return self.memo.nodes(group)[0]

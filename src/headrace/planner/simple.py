@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from headrace.ir.aggregate import decimal_of
+from headrace.ir.expr import Attr
 from headrace.ir.plan import Keep, Kept, Pin, Plan, Publish, Step, Upkeep
 from headrace.ir.rel import (
     Accumulate,
@@ -39,6 +41,7 @@ from headrace.planner.states import Names, choose_states
 from headrace.rules import DELTA, RELATIONAL
 
 _METHODS = {r.name: r.method for r in (*RELATIONAL, *DELTA)}
+_RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
 _HEAVY = (Join, PairJoin, Partials, Accumulate, Window, Limit, Opaque, Consolidate)
 
 
@@ -91,7 +94,7 @@ class Planner:
             keep(kept)
         result = extraction.snapshot(self.root, NEW, wanted=False)
         require(result)
-        steps.append(Publish(result, replace=True))
+        steps.append(Publish(result, replace=True, cluster=cluster(extraction.facts, self.root)))
         return Plan(tuple(steps), None, self._upkeep(None))
 
     def refresh(self, situation: Situation) -> Plan:
@@ -178,8 +181,11 @@ class _Steps:
             if i in self.extraction.deltas:
                 self._step(i)
         if result is not None:
-            growing = self.extraction.facts.growing(root)
-            self.steps.append(Publish(self._inline(result), replace=False, growing=growing))
+            facts = self.extraction.facts
+            inlined = self._inline(result)
+            self.steps.append(
+                Publish(inlined, replace=False, growing=facts.growing(root), cluster=cluster(facts, root))
+            )
         return self.steps
 
     def _step(self, group: int) -> Rel:
@@ -227,6 +233,15 @@ class _Steps:
             return n.with_inputs(inputs)
 
         return self._step(int(rel.step[1:])) if isinstance(rel, Ref) else rebuild(rel, change)
+
+
+def cluster(facts: Facts, root: Group) -> Attr | None:
+    """The column by which files of a large result are ordered: of its key where it has one, for rows leave by key.
+    Of some types a footer does not tell the range."""
+    for attr in (*facts.key(root), *root.attrs):
+        if attr.type in _RANGED or decimal_of(attr.type):
+            return attr
+    return None
 
 
 def _leaves(tree: Rel) -> list[Rel]:

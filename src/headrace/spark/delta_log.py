@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 import uuid
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from headrace.spark.file_stats import file_stats
 RUN_KEY = "headrace.run"
 _APPLICATION = "headrace"
 _SEGMENT = "segment-"
+FILE_ROWS = 250_000  # of a file that Spark writes: few enough that rewriting one is quick
 _RECENT = 5  # commits: the newest is almost always a run's
 _FEED = {"delta.enableChangeDataFeed": "true"}
 
@@ -118,6 +120,24 @@ class Table:
     def bytes(self) -> int:
         return sum(f.size for f in self.files()) if self.exists else 0
 
+    def meeting(self, column: str, values: Sequence[Any]) -> list[File]:
+        """The files that may hold a row with one of these values in a column, by what the log says of each."""
+        actions = pa.table(self.table.get_add_actions(flatten=True))
+        known = [f"{bound}.{column}" for bound in ("min", "max", "null_count")]
+        bounds = [actions.column(n).to_pylist() if n in actions.column_names else [None] * len(actions) for n in known]
+        ranges = dict(zip(actions.column("path").to_pylist(), zip(*bounds, strict=True), strict=True))
+        ordered = sorted(v for v in values if v is not None)
+
+        def meets(low: Any, high: Any, nulls: int | None) -> bool:
+            if nulls is None or (nulls and len(ordered) < len(values)):
+                return True
+            if low is None or high is None:
+                return bool(ordered)
+            place = bisect_left(ordered, low)
+            return place < len(ordered) and ordered[place] <= high
+
+        return [f for f in self.files() if meets(*ranges[self._relative(f.path)])]
+
     def missing(self, version: int | None = None) -> list[Path]:
         """Files of a version that are not there."""
         return [f for f in self.paths(version) if not f.exists()]
@@ -158,7 +178,7 @@ class Table:
         return self.version
 
     def _add(self, file: Path, now: int) -> AddAction:
-        return AddAction(self._relative(file), file.stat().st_size, {}, now, True, json.dumps(file_stats(file)))
+        return AddAction(self._relative(file), file.stat().st_size, {}, now, True, file_stats(file))
 
     def _relative(self, file: Path) -> str:
         return file.relative_to(self.path).as_posix()
@@ -184,7 +204,7 @@ class Table:
 
     def write_spark(self, frame: DataFrame) -> list[Path]:
         folder = self._folder()
-        frame.write.mode("overwrite").parquet(str(folder))
+        frame.write.mode("overwrite").option("maxRecordsPerFile", FILE_ROWS).parquet(str(folder))
         kept = []
         for file in sorted(folder.iterdir()):
             if file.suffix == ".parquet" and pq.read_metadata(file).num_rows > 0:

@@ -14,12 +14,13 @@ from pyspark.sql.types import StructType
 
 from headrace.errors import InternalError
 from headrace.faults import effect
+from headrace.ir.expr import Attr
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Step
-from headrace.ir.rel import Delta, Load, Measured, Ref, Rel, Snapshot, Source
+from headrace.ir.rel import Delta, Load, Measured, Ref, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Version
 from headrace.ir.walk import leaves, nodes
 from headrace.spark.catalyst import Catalyst
-from headrace.spark.delta_log import Table, rows_of
+from headrace.spark.delta_log import File, Table, rows_of
 from headrace.spark.frames import Frame
 from headrace.spark.session import working_session
 from headrace.spark.sources.source import Scan, SourceReader
@@ -68,6 +69,7 @@ class Run:
         self.measures = Measures()
         self.result_files: list[Path] = []
         self.overwrite = False
+        self.removed: list[File] = []
         self._loading = False
         self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
         self._frames: dict[str, Frame] = {}
@@ -90,12 +92,9 @@ class Run:
                     case Keep():
                         name = step.name
                         self._keep(step)
-                    case Publish(rel=rel, replace=replaces):
+                    case Publish(replace=replaces):
                         name = "publish"
-                        if replaces:
-                            self._replace(rel)
-                        else:
-                            self._change(step)
+                        (self._replace if replaces else self._change)(step)
                 self.measures.seconds[name] = time.perf_counter() - started
                 for node in nodes(step.rel):
                     if isinstance(node, Measured):
@@ -166,18 +165,21 @@ class Run:
         plan = self.catalyst.parquet([f.absolute() for f in files], state.table.schema)
         return bound_frame(self.catalyst, plan, state.attrs, state.unique, consolidated=True)
 
-    def _replace(self, rel: Rel) -> None:
-        frame = self._compiler.compile(rel).rows()
-        self.result_files, self.measures.published = self._write_result(frame)
+    def _replace(self, step: Publish) -> None:
+        frame = self._compiler.compile(step.rel).rows()
+        self.result_files, self.measures.published = self._write_result(frame, step.cluster)
         self.overwrite, self.measures.how = True, "replaced"
 
     def _change(self, step: Publish) -> None:
-        """Publish a Delta: appended when it only adds rows, else the result is written anew."""
+        """Publish a Delta: appended when it only adds rows, written over a small result, else put into just those
+        files of a large one that hold rows it takes away."""
         delta = self._compiler.compile(step.rel)
         if step.growing:
             self.result_files, self.measures.published = self._write_result(delta.rows())
             self.measures.how = "appended"
             return
+        before = self.result.files()
+        touched = before
         if not self._tiny:
             delta, added, removed = self._signed(delta.consolidate().with_weight())
             self.measures.published = added + removed
@@ -185,14 +187,30 @@ class Run:
                 self.result_files, _ = self._write_result(delta.rows()) if added else ([], 0)
                 self.measures.how = "appended" if added else "nothing changed"
                 return
+            if step.cluster is not None and removed <= SMALL:
+                touched = self._touched(delta, step.cluster)
+        merged = self._merged(delta, [f.path for f in touched])
+        self.result_files, rows = self._write_result(merged.rows(), step.cluster)
+        self.overwrite, self.removed = len(touched) == len(before), touched
+        self.measures.how = "rewritten" if self.overwrite else f"rewritten in {len(touched)} of {len(before)} files"
+        self.measures.published = self.measures.published or rows
+
+    def _touched(self, delta: Frame, cluster: Attr) -> list[File]:
+        """The files of the result that may hold a row which a Delta takes away."""
+        c = self.catalyst
+        key = c.attr(cluster)
+        leaving = c.filter(f"{delta.w} < 0L", delta.plan)
+        values = c.collect(c.aggregate([key], [key], leaving)).arrow().column(0).to_pylist()
+        column = self.result.schema.names[delta.attrs.index(cluster)]
+        return self.result.meeting(column, values)
+
+    def _merged(self, delta: Frame, files: list[Path]) -> Frame:
+        """Files of the result with a Delta added to them."""
         attrs = delta.attrs
-        old = self.catalyst.parquet(self.result.paths(), self.result.schema)
+        old = self.catalyst.parquet(files, self.result.schema)
         before = bound_frame(self.catalyst, old, attrs, True, consolidated=False, weighted=False).with_weight()
         plan = self.catalyst.union([before.plan, delta.with_weight().plan])
-        merged = Frame(self.catalyst, plan, attrs, before.weight, unit=False)
-        self.result_files, rows = self._write_result(merged.rows())
-        self.overwrite, self.measures.how = True, "rewritten"
-        self.measures.published = self.measures.published or rows
+        return Frame(self.catalyst, plan, attrs, before.weight, unit=False)
 
     def _signed(self, delta: Frame) -> tuple[Frame, int, int]:
         """A consolidated Delta, held, and how many rows it adds and takes away."""
@@ -268,7 +286,10 @@ class Run:
         finally:
             rdd.unpersist(False)
 
-    def _write_result(self, frame: Frame) -> tuple[list[Path], int]:
+    def _write_result(self, frame: Frame, cluster: Attr | None = None) -> tuple[list[Path], int]:
+        if cluster is not None and not self._tiny:
+            c = self.catalyst
+            frame = frame.over(c.sort(c.seq([c.sort_key(c.attr(cluster))]), frame.plan, everywhere=True))
         with effect("result written"):
             files, rows = self._write(self.result, frame, self.result.schema)
         self.measures.bytes_written = sum(f.stat().st_size for f in files)

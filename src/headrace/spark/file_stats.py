@@ -6,7 +6,9 @@ never too narrow: what is not certain is left out.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -16,10 +18,17 @@ import pyarrow.parquet as pq
 
 COLUMNS = 32  # a Delta log describes the first 32 columns by default
 _LONGEST = 256  # characters of a text
+_DOUBLE_DIGITS = 15
+_NUMBER = "headrace.number "
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def file_stats(path: Path) -> dict[str, Any]:
+def file_stats(path: Path) -> str:
+    """The statistics of a file as JSON. Decimals are numbers there, which Python's own writer would round."""
+    return re.sub(rf'"{_NUMBER}([-0-9.]+)"', r"\1", json.dumps(_ranges(path)))
+
+
+def _ranges(path: Path) -> dict[str, Any]:
     """``numRecords``, and ``minValues``, ``maxValues``, ``nullCount`` of top-level columns where they are known."""
     footer = pq.read_metadata(path)
     found: dict[str, Any] = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
@@ -51,7 +60,8 @@ def _json(value: Any, *, up: bool) -> Any:
             # NaN is above all numbers and -0.0 equals 0.0, but footers do not say whether either is there.
             return value if math.isfinite(value) and value != 0 and not up else None
         case Decimal():
-            return float(value) if Decimal(float(value)) == value else None
+            # As a number with all its digits, of which readers keep those that a double holds.
+            return f"{_NUMBER}{value:f}" if len(value.as_tuple().digits) <= _DOUBLE_DIGITS else None
         case datetime():
             return _instant(value, up=up)
         case date():

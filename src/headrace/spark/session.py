@@ -20,8 +20,12 @@ _READING = {
 }
 
 
-# Large plans are described at every job, for pages that few look at: in one form, not in four.
-_WORKING = {"spark.sql.ui.explainMode": "simple"}
+_WORKING = {
+    # Large plans are described at every job, for pages that few look at: in one form, not in four.
+    "spark.sql.ui.explainMode": "simple",
+    # The type of timestamps that a footer knows the range of, and that every reader knows.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
 _CALL_SITE = ("callSite.short", "callSite.long")
 
 # For rows that one task handles: no broadcasts, no re-planning between stages that are not there.
