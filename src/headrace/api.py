@@ -83,7 +83,8 @@ class View:
         since = Reached(last["positions"]) if last else Reached()
         reason = self._reason_to_load(last)
         until = self._discover()
-        moved = {n for n in self._planner.sources if self._delta(n, since, until).rows}
+        reason = reason or self._cut(since)
+        moved = {n for n in self._sources if reason is None and self._delta(n, since, until).rows}
         if reason is None and not moved:
             return self._report("unchanged", None, started, since, until, None, Measures())
         if reason is not None:
@@ -158,6 +159,9 @@ class View:
 
     def _discover(self) -> Reached:
         return Reached({name: source.discover() for name, source in self._sources.items()})
+
+    def _cut(self, since: Reached) -> str | None:
+        return next((why for n, s in self._sources.items() if (why := s.cut(since.at(n)))), None)
 
     def _delta(self, name: str, since: Reached, until: Reached) -> Scan:
         return self._sources[name].delta(since.at(name), until.at(name))
