@@ -32,9 +32,15 @@ from headrace.spark.sources.source import CHANGE_TYPE, OUT, Scan, SourceReader
 from headrace.spark.sources.table_log import DataFile, LogBroken, LogGap, TableLog, TableVersion
 
 # What a reader must know of a table and this one does: the rest is refused rather than guessed.
-_FEATURES = frozenset(
-    "columnMapping deletionVectors timestampNtz typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck".split()
-)
+_FEATURES = {
+    "columnMapping",
+    "deletionVectors",
+    "timestampNtz",
+    "typeWidening",
+    "typeWidening-preview",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+}
 
 
 @dataclass(frozen=True)
@@ -341,8 +347,9 @@ class DeltaTableReader(SourceReader):
     def _differences(self, found: StructType, *, absent: bool) -> list[str]:
         """Where a schema does not have the columns of this source. Others are ignored until it is opened again."""
         kinds: dict[str, DataType] = {f.name: f.dataType for f in found}
+        names = {k: kind.simpleString() for k, kind in kinds.items()}
         return [
-            f"{f.name} is {kinds[f.name].simpleString() if f.name in kinds else 'absent'}, not {f.dataType.simpleString()}"
+            f"{f.name} is {names.get(f.name, 'absent')}, not {f.dataType.simpleString()}"
             for f in self.schema
             if (f.name in kinds or absent) and kinds.get(f.name) != f.dataType
         ]
@@ -372,4 +379,3 @@ def _literal(value: str | None, kind: DataType, c: Catalyst) -> Any:
 def _has_zone(text: str) -> bool:
     clock = text[10:]
     return any(mark in clock for mark in ("Z", "+", "-")) or not clock
-
