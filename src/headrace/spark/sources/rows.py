@@ -166,7 +166,9 @@ class RowsReader(SourceReader):
     def cut(self, since: int) -> str | None:
         if since == 0 or self._rows.start <= since <= max(self._rows.position, self._rows.start):
             return None
-        return f'source "{self.name}": its rows are in memory, and what the view has read of them was in another process'
+        return (
+            f'source "{self.name}": its rows are in memory, and what the view has read of them was in another process'
+        )
 
     def _plan(self, key: tuple[int, int], rows: list[Row], schema: StructType, c: Catalyst) -> Any:
         with self._lock:
