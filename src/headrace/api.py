@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,13 @@ from headrace.planner.explain import explain
 from headrace.planner.simple import Planner
 from headrace.runtime.report import OperatorReport, RefreshReport
 from headrace.spark.engine import Engine, Measures, Query, State, Table
+from headrace.spark.paths import file_name
 from headrace.spark.sources.source import Scan, SourceDescription, SourceReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 POLICIES = ("INCREMENTAL", "FULL")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Warehouse:
@@ -40,6 +39,13 @@ class Warehouse:
     def source(self, name: str, source: SourceDescription) -> None:
         """Register a base relation under the name that queries use."""
         _check_name("source", name)
+        twin = next((n for n in self.sources if n != name and n.lower() == name.lower()), None)
+        if twin is not None and not self._engine.case_sensitive:
+            raise ConfigError(
+                "NAME_TAKEN",
+                f'source "{name}": a query could not tell it from source "{twin}"',
+                hint="give it another name, or set spark.sql.caseSensitive=true",
+            )
         self.sources[name] = source.open(name, self.path / "sources", self.spark)
 
     def table(self, name: str) -> DataFrame:
@@ -71,7 +77,7 @@ class View:
         self.query = query
         self.policy = policy
         self._engine = warehouse._engine.fork()
-        self._folder = warehouse.path / "views" / name
+        self._folder = warehouse.path / "views" / file_name(name)
         self._define()
 
     def refresh(self) -> RefreshReport:
@@ -251,10 +257,8 @@ def _operators(plan: Plan, measures: Measures, rows_in: dict[str, int]) -> tuple
 
 
 def _check_name(kind: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ConfigError(
-            "NAME", f"{kind} name {name!r} is not an identifier", hint="use letters, digits and underscores"
-        )
+    if not name:
+        raise ConfigError("NAME", f"the name of a {kind} is empty", hint="give it any other text")
 
 
 def _known(names: dict[str, SourceReader]) -> str:
