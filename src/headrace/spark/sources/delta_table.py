@@ -1,6 +1,6 @@
 """A Delta table: its versions are the positions, one further.
 
-    position p = version p − 1, and 0 is before all data
+    position p = version p − 1, and 0 is before all data (where another table took its place: see ``table_ids``)
     snapshot(p) = the files of the version
     delta(v, w) = what the commits after v, up to and including w, say that they did
 
@@ -27,8 +27,10 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructField, Str
 
 from headrace.errors import SourceError
 from headrace.spark.catalyst import Catalyst
+from headrace.spark.paths import file_name
 from headrace.spark.sources.relations import Relations
 from headrace.spark.sources.source import CHANGE_TYPE, OUT, Scan, SourceReader
+from headrace.spark.sources.table_ids import TableIds
 from headrace.spark.sources.table_log import DataFile, LogBroken, LogGap, TableLog, TableVersion
 
 # What a reader must know of a table and this one does: the rest is refused rather than guessed.
@@ -50,7 +52,7 @@ class DeltaTable:
     path: str | os.PathLike[str]
 
     def open(self, name: str, folder: Path, spark: SparkSession) -> DeltaTableReader:
-        return DeltaTableReader(name, Path(self.path))
+        return DeltaTableReader(name, Path(self.path), folder / f"{file_name(name)}.table.json")
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,11 @@ class _Group:
 
 
 class DeltaTableReader(SourceReader):
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, ids: Path) -> None:
         self.name = name
         self.path = path.absolute()
         self._log = TableLog(self.path)
+        self._ids = TableIds(ids)
         self._lock = RLock()  # views that share a source may be refreshed side by side
         self._relations = Relations()
         self._changes: dict[tuple[int, int], _Change | None] = {}
@@ -87,7 +90,8 @@ class DeltaTableReader(SourceReader):
         table = self._newest()
         self.schema = table.schema
         self.can_shrink = not table.is_on("delta.appendOnly")
-        self._reached = table.number + 1
+        self._table = table
+        self._reached = self._ids.position(table.id, table.number)
 
     # --- positions
 
@@ -95,30 +99,39 @@ class DeltaTableReader(SourceReader):
         with self._lock:
             table = self._newest()
             self._check_schema(table)
-            if table.number + 1 != self._reached:
+            reached = self._ids.position(table.id, table.number)
+            if reached != self._reached:
                 self._changes.clear()
-            self._reached = table.number + 1
-            return self._reached
+            if table.id != self._table.id:
+                self._relations.clear()
+                self._counted.clear()
+            self._table, self._reached = table, reached
+            return reached
 
     def cut(self, since: int) -> str | None:
         if since == 0:
             return None
         with self._lock:
-            if since > self._reached:
-                return f'source "{self.name}": the table has no version {since - 1}: it is not the one it was'
-            try:
-                old = self._log.at(since - 1)
-            except (LogGap, LogBroken):
-                return f'source "{self.name}": version {since - 1} is no longer in the log of the table'
-            if wrong := self._differences(old.schema, absent=False):
-                return f'source "{self.name}": at version {since - 1} {wrong[0]}'
-            new = self._log.at(self._reached - 1)
-            if any(key not in new.files and not key[0].exists() for key in old.files):
-                return f'source "{self.name}": files of version {since - 1} are gone (VACUUM removes old ones)'
-            if self._between(since, self._reached) is None:
-                why = "the changes after version" if self.can_shrink else "rows left an append-only table after version"
-                end = "can no longer be read" if self.can_shrink else "or its old files are gone"
-                return f'source "{self.name}": {why} {since - 1} {end}'
+            why = self._cut(since)
+            return None if why is None else f'source "{self.name}": {why}'
+
+    def _cut(self, since: int) -> str | None:
+        number = self._ids.version(self._table.id, since)
+        if number is None or since > self._reached:
+            return "another table is in the place of the one that was read"
+        try:
+            old = self._log.at(number)
+        except (LogGap, LogBroken):
+            return f"version {number} is no longer in the log of the table"
+        if wrong := self._differences(old.schema, absent=False):
+            return f"at version {number} {wrong[0]}"
+        new = self._table.files
+        if any(key not in new and not key[0].exists() for key in old.files):
+            return f"files of version {number} are gone (VACUUM removes old ones)"
+        if self._between(since, self._reached) is None:
+            if self.can_shrink:
+                return f"the changes after version {number} can no longer be read"
+            return f"after version {number} rows left the table, which is append-only now, or files of it are gone"
         return None
 
     # --- rows
@@ -127,7 +140,7 @@ class DeltaTableReader(SourceReader):
         if at == 0:
             return self._scan((0, 0), _Change())
         with self._lock:
-            return self._scan((0, at), _Change(added=self._files(self._version(at - 1))))
+            return self._scan((0, at), _Change(added=self._files(self._at(at))))
 
     def delta(self, since: int, until: int) -> Scan:
         if since == 0:
@@ -137,7 +150,7 @@ class DeltaTableReader(SourceReader):
             if change is None:
                 raise SourceError(
                     "CHANGES_GONE",
-                    f'source "{self.name}": the changes after version {since - 1} can no longer be read',
+                    f'source "{self.name}": the changes after position {since} can no longer be read',
                     hint="refresh the view: it is computed anew from the newest version",
                 )
             return self._scan((since, until), change)
@@ -145,7 +158,7 @@ class DeltaTableReader(SourceReader):
     def _between(self, since: int, until: int) -> _Change | None:
         """The change from one position to another in as few rows as the log allows; None where files are gone."""
         if (since, until) not in self._changes:
-            old, new = self._log.at(since - 1), self._version(until - 1)
+            old, new = self._at(since), self._at(until)
             told = self._told(old, new)
             if not (told and _only_adds(told)) and self.can_shrink:
                 netted = self._net(old, new)
@@ -290,6 +303,17 @@ class DeltaTableReader(SourceReader):
         table = self._version(number)
         self._check_readable(table)
         return table
+
+    def _at(self, position: int) -> TableVersion:
+        number = self._ids.version(self._table.id, position)
+        if number is None:
+            raise SourceError(
+                "TABLE_REPLACED",
+                f'source "{self.name}": another table is in the place of the one that was read',
+                at=str(self.path),
+                hint="refresh the view: it is computed anew",
+            )
+        return self._version(number)
 
     def _version(self, number: int) -> TableVersion:
         try:

@@ -6,12 +6,12 @@ so all agree on every position, for ever.
 
 from __future__ import annotations
 
-import fcntl
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from headrace.spark.sources.lock import locked
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,9 @@ class Manifest:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Nobody else extends the order meanwhile, in this process or another."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_suffix(".lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield  # closing the file gives the lock back
+        return locked(self.path)
 
     def load(self) -> list[KnownFile]:
         if not self.path.exists():

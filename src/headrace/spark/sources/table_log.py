@@ -89,9 +89,12 @@ class TableLog:
         self.folder = table / "_delta_log"
         self._versions: dict[int, TableVersion] = {}
         self._commits: dict[int, Commit] = {}
+        self._marks: dict[int, tuple[int, ...] | None] = {}
 
     def newest(self) -> int | None:
         """The number of the newest version; None where there is no table."""
+        if any(self._mark(n) != mark for n, mark in self._marks.items()):
+            self._forget()
         numbers = [*self._numbers(_COMMIT), *self._numbers(_CHECKPOINT)]
         return max(numbers, default=None)
 
@@ -99,8 +102,10 @@ class TableLog:
         """The table at a version."""
         found = self._versions.pop(number, None) or _understood(self._replay, number)
         while len(self._versions) >= _HELD:
+            self._marks.pop(next(iter(self._versions)))
             del self._versions[next(iter(self._versions))]
         self._versions[number] = found
+        self._marks[number] = self._mark(number)
         return found
 
     def commit(self, number: int) -> Commit:
@@ -110,6 +115,19 @@ class TableLog:
                 del self._commits[next(iter(self._commits))]
             self._commits[number] = _understood(self._read_commit, self._actions(number))
         return self._commits[number]
+
+    def _mark(self, number: int) -> tuple[int, ...] | None:
+        """What tells a commit's file from another that was put in its place: a table can be dropped and made anew."""
+        try:
+            stat = (self.folder / f"{number:020}.json").stat()
+        except OSError:
+            return None
+        return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+    def _forget(self) -> None:
+        self._versions.clear()
+        self._commits.clear()
+        self._marks.clear()
 
     # --- versions
 
