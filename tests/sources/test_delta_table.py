@@ -200,6 +200,38 @@ def test_partition_values_have_their_types(spark: SparkSession, tmp_path: Path) 
     assert reader.schema.names == list(columns)
 
 
+@pytest.mark.parametrize(
+    "condition", ["kind = 'a'", "kind IS NULL", "kind <> 'a' OR price > 1", "length(kind) + id > 2 AND kind LIKE '% %'"]
+)
+def test_filters_on_partition_columns(spark: SparkSession, tmp_path: Path, condition: str) -> None:
+    at = tmp_path / "t"
+    rows = [(i, kind, i % 3) for i, kind in enumerate(["a", None, "b c", "ü", "a", None, "b c"])]
+    write_deltalake(at, items(*rows), partition_by=["kind"])
+    warehouse = hr.Warehouse(tmp_path / "warehouse", spark=spark)
+    warehouse.source("t", hr.DeltaTable(at))
+    sql = f"SELECT kind, price, id FROM t WHERE {condition}"
+    view = warehouse.view("v", sql)
+    view.refresh()
+    same_rows(view.read(), truth(spark, {"t": at}, sql))
+    DeltaTable(str(at)).update(predicate="id % 2 = 0", updates={"price": "price + 1"})
+    assert view.refresh().method == "incremental"
+    same_rows(view.read(), truth(spark, {"t": at}, sql))
+
+
+def test_a_partition_column_in_the_middle_and_a_change_type_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    at = tmp_path / "t"
+    rows = pa.table({"_change_type": ["delete", "insert"], "p": [1, 2], "z": ["x", "y"]})
+    write_deltalake(at, rows, partition_by=["p"])
+    DeltaTable(str(at)).delete("p = 1")
+    reader = opened(at, spark)
+    scan = reader.delta(1, 2)
+    assert (scan.rows, scan.leaving) == (1, 1)
+    reader.snapshot = lambda _: reader.delta(1, 2)  # type: ignore[method-assign]
+    with pytest.raises(Exception, match="negative weight"):
+        net_rows(spark, reader, 2).collect()
+    same_rows(net_rows(spark, opened(at, spark), 1), frame(spark, rows))
+
+
 def test_odd_characters_in_paths(spark: SparkSession, tmp_path: Path) -> None:
     plain, odd = tmp_path / "plain", tmp_path / "50 %25 é [x] {y} #?"
     write_deltalake(plain, items((1, "a %41", 1), (2, "é+b", 2)), partition_by=["kind"])

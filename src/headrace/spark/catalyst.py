@@ -13,6 +13,7 @@ on the new value for one on the old.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ _FORMATS = {
     "csv": "csv.CSVFileFormat",
     "json": "json.JsonFileFormat",
 }
+Values = Sequence[str | None]
 _WORD = re.compile(r"\w+")
 WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
 
@@ -58,6 +60,7 @@ class Catalyst:
         self._no_cache = script.module(f"{_FILES}.NoopCache")
         self._relation = script.module(f"{_FILES}.LogicalRelation")
         self._formats: dict[str, Made] = {}
+        self._knows_partitions = False
         self._no_options = script.module("scala.collection.immutable.Map").empty()
         self._attrs: dict[str, Made] = {}
         self._by_name: dict[str, Made] = {}
@@ -251,9 +254,28 @@ class Catalyst:
             f"{_FILES}.InMemoryFileIndex",
             *(session, paths, given, self.some(columns), self._no_cache, self.none, self.none),
         )
+        return self._over_files(index, columns, self._format(kind), given)
+
+    def partitioned_files(
+        self, schema: StructType, partitioned_by: StructType, partitions: Sequence[tuple[Values, Sequence[Path]]]
+    ) -> Any:
+        """Parquet files with the columns of ``schema``, and after them columns whose values, given as text, all rows
+        of a file have in common."""
+        if not self._knows_partitions:
+            self._script.know("PartitionedFiles")
+            self._knows_partitions = True
+        told = []
+        for values, files in partitions:
+            stats = [(str(f), f.stat()) for f in files]
+            told.append([values, [[path, s.st_size, s.st_mtime_ns // 1_000_000] for path, s in stats]])
+        columns, more = (self._types.fromJson(s.json()) for s in (schema, partitioned_by))
+        index = self._script.new("headrace.PartitionedFiles", self._java_session, more, json.dumps(told))
+        return self._over_files(index, columns, self._format("parquet"), self._no_options)
+
+    def _over_files(self, index: Any, columns: Any, made: Any, options: Any) -> Any:
         relation = self._script.new(
             f"{_FILES}.HadoopFsRelation",
-            *(index, index.partitionSchema(), columns, self.none, self._format(kind), given, session),
+            *(index, index.partitionSchema(), columns, self.none, made, options, self._java_session),
         )
         return self._relation.apply(relation, False)
 

@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
 
 from headrace.errors import SourceError
 from headrace.spark.catalyst import Catalyst
@@ -70,11 +70,12 @@ class _Change:
 
 @dataclass(frozen=True)
 class _Group:
-    """Files that have the partition values and the kind of change in common, as one relation."""
+    """Files that are partitioned by the same columns, as one relation; where in it each column of the schema is, and
+    the change type where there is one."""
 
     relation: Any
-    partition: dict[str, str | None]
-    kind: str | None
+    places: tuple[int, ...]
+    change_type: int | None
 
 
 class DeltaTableReader(SourceReader):
@@ -217,44 +218,67 @@ class DeltaTableReader(SourceReader):
 
     def _plan(self, key: tuple[int, int], change: _Change, signed: bool, c: Catalyst) -> Any:
         """All columns in the order of the schema, and the change type last where rows leave."""
-        groups = self._relations.get(c, key, lambda: self._groups(change, c))
+        groups = self._relations.get(c, key, lambda: self._groups(change, signed, c))
         plans = [self._columns(group, signed, c) for group in groups]
         if not plans:
             return c.files("parquet", [], self.schema)
         return plans[0] if len(plans) == 1 else c.union(plans)
 
-    def _groups(self, change: _Change, c: Catalyst) -> list[_Group]:
-        """The files by partition values and kind: a partition's columns are not in its files."""
-        found: dict[tuple[tuple[tuple[str, str | None], ...], str | None], list[Path]] = {}
+    def _groups(self, change: _Change, signed: bool, c: Catalyst) -> list[_Group]:
+        """The files by the columns that they are partitioned by: those are not in them. Whether rows come or leave is
+        one more such column, where it is not in the files either."""
+        found: dict[tuple[tuple[str, ...], bool], dict[tuple[str | None, ...], list[Path]]] = {}
         for files, kind in ((change.added, "insert"), (change.removed, "delete"), (change.feed, None)):
             for file in files:
                 if not file.path.exists():
                     raise self._vanished(file.path)
-                found.setdefault((file.partition, kind), []).append(file.path)
-        groups = []
-        for (partition, kind), paths in found.items():
-            values = {k: v for k, v in partition if k in self.schema.names}
-            stored = [f for f in self.schema if f.name not in values]
-            if kind is None:
-                stored.append(StructField(CHANGE_TYPE, StringType()))
-            groups.append(_Group(c.files("parquet", paths, StructType(stored)), values, kind))
-        return groups
+                told = {k: v for k, v in file.partition if k in self.schema.names}
+                values = (*told.values(), kind) if signed and kind else tuple(told.values())
+                found.setdefault((tuple(told), kind is None), {}).setdefault(values, []).append(file.path)
+        return [self._group(names, feed, signed, parts, c) for (names, feed), parts in found.items()]
+
+    def _group(
+        self,
+        names: tuple[str, ...],
+        feed: bool,
+        signed: bool,
+        parts: dict[tuple[str | None, ...], list[Path]],
+        c: Catalyst,
+    ) -> _Group:
+        stored = [f for f in self.schema if f.name not in names]
+        told = [self.schema[name] for name in names]
+        order = [f.name for f in (*stored, *told)]
+        kind = StructField(self._kind, StringType())
+        if feed:
+            stored.append(StructField(CHANGE_TYPE, StringType()))
+            order.insert(len(stored) - 1, self._kind)
+        elif signed:
+            told.append(kind)
+            order.append(self._kind)
+        if told:
+            relation = c.partitioned_files(StructType(stored), StructType(told), list(parts.items()))
+        else:
+            (files,) = parts.values()
+            relation = c.files("parquet", files, StructType(stored))
+        places = tuple(order.index(name) for name in self.schema.names)
+        return _Group(relation, places, order.index(self._kind) if self._kind in order else None)
+
+    @property
+    def _kind(self) -> str:
+        """A name for the change type that no column of the table has."""
+        name = CHANGE_TYPE
+        while name in self.schema.names:
+            name += "_"
+        return name
 
     def _columns(self, group: _Group, signed: bool, c: Catalyst) -> Any:
         relation = group.relation.newInstance()
-        if not signed and not group.partition and group.kind:
+        wanted = group.places if not signed or group.change_type is None else (*group.places, group.change_type)
+        if wanted == tuple(range(len(self.schema) + signed)) and (signed or group.change_type is None):
             return relation
         output = relation.output()
-        place, columns = 0, []
-        for field in self.schema:
-            if field.name in group.partition:
-                value = _literal(group.partition[field.name], field.dataType, c)
-            else:
-                value, place = output.apply(place), place + 1
-            columns.append(c.fresh(field.name, value))
-        if signed:
-            columns.append(c.fresh(CHANGE_TYPE, c.sql(f"'{group.kind}'") if group.kind else output.apply(place)))
-        return c.project(columns, relation)
+        names = [*self.schema.names, CHANGE_TYPE]
+        return c.project([c.fresh(n, output.apply(i)) for n, i in zip(names, wanted, strict=False)], relation)
 
     # --- counting
 
@@ -389,17 +413,3 @@ class DeltaTableReader(SourceReader):
 
 def _only_adds(change: _Change) -> bool:
     return not change.removed and not change.feed
-
-
-def _literal(value: str | None, kind: DataType, c: Catalyst) -> Any:
-    """A partition value, which the log has as text. A time without a zone is in UTC."""
-    if value is None:
-        return c.null(kind.simpleString())
-    if isinstance(kind, TimestampType) and not _has_zone(value):
-        value += "Z"
-    return c.sql(f"cast(cast(X'{value.encode().hex().upper()}' as string) as {kind.simpleString()})")
-
-
-def _has_zone(text: str) -> bool:
-    clock = text[10:]
-    return any(mark in clock for mark in ("Z", "+", "-")) or not clock
