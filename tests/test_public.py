@@ -11,12 +11,14 @@ import headrace
 def test_the_public_names() -> None:
     assert sorted(headrace.__all__) == [
         "ConfigError",
+        "DeltaTable",
         "Folder",
         "HeadraceError",
         "InternalError",
         "OperatorReport",
         "QueryError",
         "RefreshReport",
+        "Rows",
         "SourceError",
         "StateError",
         "View",

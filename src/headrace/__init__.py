@@ -10,18 +10,22 @@ from headrace.errors import (
     StateError,
 )
 from headrace.runtime.report import OperatorReport, RefreshReport
+from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.sources.folder import Folder
+from headrace.spark.sources.rows import Rows
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ConfigError",
+    "DeltaTable",
     "Folder",
     "HeadraceError",
     "InternalError",
     "OperatorReport",
     "QueryError",
     "RefreshReport",
+    "Rows",
     "SourceError",
     "StateError",
     "View",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from contextlib import suppress
@@ -19,6 +18,7 @@ from headrace.runtime.lease import lease
 from headrace.runtime.reason import Reason
 from headrace.runtime.report import OperatorReport, RefreshReport
 from headrace.spark.engine import Engine, History, Measures, Query, State, Table
+from headrace.spark.paths import file_name
 from headrace.spark.sources.source import Scan, SourceDescription, SourceReader
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
 _ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no policy forbids
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Warehouse:
@@ -50,6 +49,13 @@ class Warehouse:
     def source(self, name: str, source: SourceDescription) -> None:
         """Register a base relation under the name that queries use."""
         _check_name("source", name)
+        twin = next((n for n in self.sources if n != name and n.lower() == name.lower()), None)
+        if twin is not None and not self._engine.case_sensitive:
+            raise ConfigError(
+                "NAME_TAKEN",
+                f'source "{name}": a query could not tell it from source "{twin}"',
+                hint="give it another name, or set spark.sql.caseSensitive=true",
+            )
         self.sources[name] = source.open(name, self.path / "sources", self.spark)
 
     def table(self, name: str) -> DataFrame:
@@ -81,7 +87,7 @@ class View:
         self.query = query
         self.policy = policy
         self._engine = warehouse._engine.fork()
-        self._folder = warehouse.path / "views" / name
+        self._folder = warehouse.path / "views" / file_name(name)
         self._history = History(self._folder / "history")
         self._define()
         if policy.startswith("INCREMENTAL"):
@@ -216,9 +222,9 @@ class View:
         for name, source in self._sources.items():
             cut = source.cut(since.at(name)) if since.at(name) else None
             if cut is None and until.at(name) < since.at(name):
-                cut = "it is not the one that was read before"
+                cut = f'source "{name}" is not the one that was read before'
             if cut is not None:
-                return Reason("HISTORY_CUT", f'source "{name}": {cut}')
+                return Reason("HISTORY_CUT", cut)
         for name, state in self._states.items():
             if name not in last["states"] or not state.readable(last["states"][name]):
                 return Reason("STATE_LOST", name)
@@ -358,10 +364,8 @@ def _operators(plan: Plan, measures: Measures, rows_in: dict[str, int]) -> tuple
 
 
 def _check_name(kind: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ConfigError(
-            "NAME", f"{kind} name {name!r} is not an identifier", hint="use letters, digits and underscores"
-        )
+    if not name:
+        raise ConfigError("NAME", f"the name of a {kind} is empty", hint="give it any other text")
 
 
 def _known(names: dict[str, SourceReader]) -> str:

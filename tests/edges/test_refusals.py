@@ -162,7 +162,7 @@ def test_a_scalar_subquery_over_two_rows_is_sparks_error(case: Maintained) -> No
 
 def test_names_are_checked(case: Maintained) -> None:
     with pytest.raises(hr.ConfigError):
-        case.warehouse.view("no such name", SQL)
+        case.warehouse.view("", SQL)
     with pytest.raises(hr.ConfigError):
         case.warehouse.view("v", SQL, refresh_policy="SOMETIMES")
     with pytest.raises(hr.ConfigError):

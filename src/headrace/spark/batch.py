@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.ir.expr import Attr
 from headrace.ir.time import Reached
 from headrace.spark.catalyst import Catalyst
+from headrace.spark.query import quoted
 from headrace.spark.sources.source import SourceReader
 
 
@@ -16,7 +17,7 @@ def batch_answer(spark: SparkSession, query: str, sources: Mapping[str, SourceRe
     """Lazily what Spark itself answers at a version."""
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     for name, source in sources.items():
-        net_rows(session, source, at.at(name)).createOrReplaceTempView(f"`{name}`")
+        net_rows(session, source, at.at(name)).createOrReplaceTempView(quoted(name))
     return session.sql(query)
 
 

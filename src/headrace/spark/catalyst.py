@@ -13,8 +13,9 @@ on the new value for one on the old.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ _SQL = "org.apache.spark.sql"
 _EXPRESSION = f"{_SQL}.catalyst.expressions"
 _LOGICAL = f"{_SQL}.catalyst.plans.logical"
 _FILES = f"{_SQL}.execution.datasources"
+_FORMATS = {
+    "parquet": "parquet.ParquetFileFormat",
+    "csv": "csv.CSVFileFormat",
+    "json": "json.JsonFileFormat",
+}
+Values = Sequence[str | None]
 _WORD = re.compile(r"\w+")
 WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
 
@@ -52,7 +59,8 @@ class Catalyst:
         self._no_metadata = self.some(self._metadata)
         self._no_cache = script.module(f"{_FILES}.NoopCache")
         self._relation = script.module(f"{_FILES}.LogicalRelation")
-        self._parquet = script.new(f"{_FILES}.parquet.ParquetFileFormat")
+        self._formats: dict[str, Made] = {}
+        self._knows_partitions = False
         self._no_options = script.module("scala.collection.immutable.Map").empty()
         self._attrs: dict[str, Made] = {}
         self._by_name: dict[str, Made] = {}
@@ -162,6 +170,10 @@ class Catalyst:
             number = self._numbers[attr.id] = self.attr(attr).exprId()
         return self._alias(value, name_of(attr), number)
 
+    def fresh(self, name: str, expression: Any) -> Any:
+        """The expression under a name, with an exprId that nothing else has."""
+        return self._alias(expression, name, self._new_id())
+
     def _alias(self, value: Any, name: Any, number: Any) -> Any:
         return self._expression("Alias", value, name, number, self.nil, self._no_metadata, self.nil)
 
@@ -222,23 +234,55 @@ class Catalyst:
     # --- plans
 
     def parquet(self, files: Sequence[str | Path], schema: StructType) -> Any:
-        """Parquet files of this machine as a relation with the columns of ``schema``. It is made directly: Spark's
-        reader looks its format up in every jar each time, and takes characters of a path for a pattern."""
+        """Parquet files as a relation with the columns of ``schema``."""
+        return self.files("parquet", files, schema)
+
+    def files(
+        self, kind: str, files: Sequence[str | Path], schema: StructType, options: Mapping[str, str] | None = None
+    ) -> Any:
+        """Files of this machine as a relation with the columns of ``schema``. It is made directly: Spark's reader
+        looks its format up in every jar each time, and takes characters of a path for a pattern."""
         columns = self._types.fromJson(schema.json())
         if not files:
             attributes = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "toAttributes", columns)
             return self._plan("LocalRelation", attributes, self.nil, False, self.none)
-        session = self._java_session
+        session, given = self._java_session, self._no_options
+        for key, value in (options or {}).items():
+            given = self._script.call(given, "updated", key, value)
         paths = self.seq([self._script.new("org.apache.hadoop.fs.Path", "file", None, str(f)) for f in files])
         index = self._script.new(
             f"{_FILES}.InMemoryFileIndex",
-            *(session, paths, self._no_options, self.some(columns), self._no_cache, self.none, self.none),
+            *(session, paths, given, self.some(columns), self._no_cache, self.none, self.none),
         )
+        return self._over_files(index, columns, self._format(kind), given)
+
+    def partitioned_files(
+        self, schema: StructType, partitioned_by: StructType, partitions: Sequence[tuple[Values, Sequence[Path]]]
+    ) -> Any:
+        """Parquet files with the columns of ``schema``, and after them columns whose values, given as text, all rows
+        of a file have in common."""
+        if not self._knows_partitions:
+            self._script.know("PartitionedFiles")
+            self._knows_partitions = True
+        told = []
+        for values, files in partitions:
+            stats = [(str(f), f.stat()) for f in files]
+            told.append([values, [[path, s.st_size, s.st_mtime_ns // 1_000_000] for path, s in stats]])
+        columns, more = (self._types.fromJson(s.json()) for s in (schema, partitioned_by))
+        index = self._script.new("headrace.PartitionedFiles", self._java_session, more, json.dumps(told))
+        return self._over_files(index, columns, self._format("parquet"), self._no_options)
+
+    def _over_files(self, index: Any, columns: Any, made: Any, options: Any) -> Any:
         relation = self._script.new(
             f"{_FILES}.HadoopFsRelation",
-            *(index, index.partitionSchema(), columns, self.none, self._parquet, self._no_options, session),
+            *(index, index.partitionSchema(), columns, self.none, made, options, self._java_session),
         )
         return self._relation.apply(relation, False)
+
+    def _format(self, kind: str) -> Any:
+        if kind not in self._formats:
+            self._formats[kind] = self._script.new(f"{_FILES}.{_FORMATS[kind]}")
+        return self._formats[kind]
 
     def project(self, expressions: Iterable[Any], plan: Any) -> Any:
         return self._plan("Project", self.seq(expressions), plan)

@@ -36,6 +36,10 @@ class Engine:
     def fork(self) -> Engine:
         return Engine(self.spark)
 
+    @property
+    def case_sensitive(self) -> bool:
+        return self.spark.conf.get("spark.sql.caseSensitive") == "true"
+
     def stand_in(self, name: str, schema: StructType) -> DataFrame:
         return stand_in(self.spark, name, schema)
 

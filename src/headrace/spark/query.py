@@ -50,12 +50,8 @@ def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
 
 def _execution(session: SparkSession, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Any:
     if isinstance(query, str):
-        words = {w.lower() for w in re.findall(r"\w+", query)}
-        for source, schema in schemas.items():
-            if source.lower() in words:
-                stand_in(session, source, schema).createOrReplaceTempView(source)
         try:
-            execution = session.sql(query)._jdf.queryExecution()
+            execution = _resolved(session, query, schemas)
         except (AnalysisException, ParseException) as problem:
             kind = "SYNTAX" if isinstance(problem, ParseException) else "NOT_RESOLVED"
             raise QueryError(
@@ -71,6 +67,34 @@ def _execution(session: SparkSession, name: str, query: str | DataFrame, schemas
     if "CommandResult" in execution.commandExecuted().toString() or logical.output().size() == 0:
         raise QueryError("NOT_A_QUERY", f'view "{name}" is a command, not a query', hint="give a SELECT")
     return execution
+
+
+def _resolved(session: SparkSession, query: str, schemas: Mapping[str, StructType]) -> Any:
+    """The query over stand-ins for the sources that its text names; for all of them where that is not enough, for a
+    name can also be put together (``IDENTIFIER('a' || 'b')``)."""
+    text = query.lower()
+    named = [n for n in schemas if any(spelling in text for spelling in _spellings(n.lower()))]
+    for source in named:
+        stand_in(session, source, schemas[source]).createOrReplaceTempView(quoted(source))
+    try:
+        return session.sql(query)._jdf.queryExecution()
+    except AnalysisException as problem:
+        rest = [n for n in schemas if n not in named]
+        if isinstance(problem, ParseException) or not rest:
+            raise
+        for source in rest:
+            stand_in(session, source, schemas[source]).createOrReplaceTempView(quoted(source))
+        return session.sql(query)._jdf.queryExecution()
+
+
+def quoted(name: str) -> str:
+    """A name as one identifier of SQL, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _spellings(name: str) -> set[str]:
+    """A name as it can stand in a query: within quotes, a quote is written twice."""
+    return {name, name.replace("`", "``"), name.replace('"', '""')}
 
 
 def _nondeterministic(plan: Any) -> str:

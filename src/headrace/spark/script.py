@@ -40,12 +40,17 @@ class Script:
 
     def __init__(self, jvm: Any) -> None:
         self._java = java_class(jvm, "Script").newInstance()
-        self._java.know(java_class(jvm, "Rows"))
+        self._jvm = jvm
+        self.know("Rows")
         self._waiting: list[list[Any]] = []
         self.gone: list[int] = []
         self._last = 0
         self._foreign: dict[int, tuple[Any, Made]] = {}
         self.itself = Made(self, 0)
+
+    def know(self, name: str) -> None:
+        """Make one of the classes in ``jvm`` known, as ``headrace.name``."""
+        self._java.know(java_class(self._jvm, name))
 
     def new(self, name: str, *arguments: Any) -> Made:
         """A new object of a class."""

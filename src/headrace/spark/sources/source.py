@@ -78,7 +78,8 @@ class SourceReader(ABC):
         """What came after one position, up to and including another."""
 
     def cut(self, since: int) -> str | None:
-        """Why the rows at a position, or the changes after it, can no longer be read; None when they can."""
+        """Why the rows at a position, or the changes after it, can no longer be read; None when they can. It is asked
+        after ``discover``; a view that was at such a position is computed anew, and its report says why."""
         return None
 
 
@@ -86,4 +87,5 @@ class SourceDescription(Protocol):
     """What people pass to ``Warehouse.source``."""
 
     def open(self, name: str, folder: Path, spark: SparkSession) -> SourceReader:
-        """The reader of a source by that name. It may keep files of its own under ``folder/name``."""
+        """The reader of a source by that name. It may keep files of its own under ``folder``, named after
+        ``paths.file_name(name)``: a name can be any text."""
