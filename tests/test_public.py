@@ -16,6 +16,8 @@ def test_the_public_names() -> None:
         "HeadraceError",
         "InternalError",
         "OperatorReport",
+        "PipelineError",
+        "PipelineReport",
         "QueryError",
         "RefreshReport",
         "Rows",

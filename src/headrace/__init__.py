@@ -9,7 +9,7 @@ from headrace.errors import (
     SourceError,
     StateError,
 )
-from headrace.runtime.report import OperatorReport, RefreshReport
+from headrace.runtime.report import OperatorReport, PipelineError, PipelineReport, RefreshReport
 from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.sources.folder import Folder
 from headrace.spark.sources.rows import Rows
@@ -23,6 +23,8 @@ __all__ = [
     "HeadraceError",
     "InternalError",
     "OperatorReport",
+    "PipelineError",
+    "PipelineReport",
     "QueryError",
     "RefreshReport",
     "Rows",

@@ -49,7 +49,7 @@ def test_without_the_lease_the_commit_decides(
 
     def overtaken(*arguments: object) -> object:
         done = run(*arguments)  # type: ignore[arg-type]
-        monkeypatch.setattr("headrace.api.lease", lambda *_: nullcontext())
+        monkeypatch.setattr("headrace.api.view.lease", lambda *_: nullcontext())
         fast.refresh()
         return done
 

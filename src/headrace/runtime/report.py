@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from headrace.errors import HeadraceError
+
 
 @dataclass(frozen=True)
 class OperatorReport:
@@ -83,3 +85,27 @@ class RefreshReport:
             if o.reason:
                 lines.append("  " * (o.depth + 2) + f"recomputed: {o.reason}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class PipelineReport:
+    """What a refresh of all views did: a report for each that was refreshed, in that order; the problem of each that
+    failed; and for each that was left out, the view below it that is to blame."""
+
+    refreshed: Mapping[str, RefreshReport]
+    failed: Mapping[str, Exception]
+    skipped: Mapping[str, str]
+
+    def __str__(self) -> str:
+        lines = [str(report).splitlines()[0] for report in self.refreshed.values()]
+        lines += [f'view "{name}": failed: {str(problem).splitlines()[0]}' for name, problem in self.failed.items()]
+        lines += [f'view "{name}": left as it was, for view "{below}" failed' for name, below in self.skipped.items()]
+        return "\n".join(lines)
+
+
+class PipelineError(HeadraceError):
+    """Some views could not be refreshed; ``report`` tells of all."""
+
+    def __init__(self, code: str, message: str, *, report: PipelineReport, hint: str) -> None:
+        super().__init__(code, message, hint=hint)
+        self.report = report

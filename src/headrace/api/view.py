@@ -1,14 +1,14 @@
-"""What people touch: a warehouse, its sources and its views."""
+"""A view: what it is, and how it is refreshed."""
 
 from __future__ import annotations
 
 import shutil
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ConfigError, QueryError, StateError
+from headrace.api.operators import operators
+from headrace.errors import QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.plan import Plan
 from headrace.ir.time import Reached, Situation
@@ -16,66 +16,18 @@ from headrace.planner.explain import explain
 from headrace.planner.simple import Planner
 from headrace.runtime.lease import lease
 from headrace.runtime.reason import Reason
-from headrace.runtime.report import OperatorReport, RefreshReport
-from headrace.spark.engine import Engine, History, Measures, Query, State, Table
+from headrace.runtime.report import RefreshReport
+from headrace.spark.engine import History, Measures, Query, State, Table
 from headrace.spark.paths import file_name
-from headrace.spark.sources.source import Scan, SourceDescription, SourceReader
+from headrace.spark.sources.source import Scan
+from headrace.spark.sources.view_table import ViewReader
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
+    from headrace.api.warehouse import Warehouse
+
 _ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no policy forbids
-
-
-class Warehouse:
-    """A folder that holds views, their states and what is known of their sources.
-
-    ``spark`` is the session to work in; without one a local session is started. ``retain`` is how many versions of
-    each view's table stay readable.
-    """
-
-    def __init__(self, path: str | Path, spark: SparkSession | None = None, *, retain: int = 10) -> None:
-        if retain < 1:
-            raise ConfigError("RETAIN", "retain must be at least 1: the newest version of a view stays readable")
-        self.path = Path(path)
-        self.retain = retain
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._engine = Engine(spark)
-        self.spark: SparkSession = self._engine.spark
-        self.sources: dict[str, SourceReader] = {}
-        self.views: dict[str, View] = {}
-
-    def source(self, name: str, source: SourceDescription) -> None:
-        """Register a base relation under the name that queries use."""
-        _check_name("source", name)
-        twin = next((n for n in self.sources if n != name and n.lower() == name.lower()), None)
-        if twin is not None and not self._engine.case_sensitive:
-            raise ConfigError(
-                "NAME_TAKEN",
-                f'source "{name}": a query could not tell it from source "{twin}"',
-                hint="give it another name, or set spark.sql.caseSensitive=true",
-            )
-        self.sources[name] = source.open(name, self.path / "sources", self.spark)
-
-    def table(self, name: str) -> DataFrame:
-        """A stand-in for a source, empty but with its columns, to build a query as a DataFrame."""
-        if name not in self.sources:
-            raise ConfigError("SOURCE_UNKNOWN", f'there is no source "{name}"', hint=_known(self.sources))
-        return self._engine.stand_in(name, self.sources[name].schema)
-
-    def view(self, name: str, query: str | DataFrame, *, refresh_policy: str = "AUTO") -> View:
-        """Define a view, or continue one that is there: the same definition goes on where it was."""
-        _check_name("view", name)
-        if refresh_policy not in POLICIES:
-            raise ConfigError(
-                "POLICY_UNKNOWN",
-                f'view "{name}": there is no refresh policy {refresh_policy!r}',
-                hint=f"use one of {', '.join(POLICIES)}",
-            )
-        view = View(self, name, query, refresh_policy)
-        self.views[name] = view
-        return view
 
 
 class View:
@@ -130,10 +82,20 @@ class View:
         self._history.table.reload()
         return self._engine.read(self._history.table)
 
+    @property
+    def below(self) -> frozenset[str]:
+        """The views that this one reads."""
+        return self._planner.sources & self.warehouse.views.keys()
+
+    @property
+    def reader(self) -> ViewReader:
+        """The view as a source of others."""
+        return ViewReader(self.name, self._result.path, self._query.schema, self._folder / "table.json")
+
     # --- inside: what the view is
 
     def _define(self) -> None:
-        sources = self.warehouse.sources
+        sources = self.warehouse._readers(self.name)
         self._query: Query = self._engine.query(self.name, self.query, {n: s.schema for n, s in sources.items()})
         if not self._query.deterministic and self.policy != "FULL":
             raise QueryError(
@@ -315,58 +277,8 @@ class View:
             rows_out=measures.published,
             published=measures.how or "nothing changed",
             bytes_written=measures.bytes_written,
-            operators=_operators(plan, measures, rows_in) if plan else (),
+            operators=operators(plan, measures, rows_in) if plan else (),
             states={n: s.table.bytes() for n, s in self._states.items()},
             rows_read=measures.rows_read,
             steps=measures.seconds,
         )
-
-
-def _operators(plan: Plan, measures: Measures, rows_in: dict[str, int]) -> tuple[OperatorReport, ...]:
-    upkeep = plan.upkeep
-    below: list[list[int]] = [[] for _ in upkeep]
-    above: list[int] = []
-    for place, line in enumerate(upkeep):
-        del above[line.depth :]
-        if above:
-            below[above[-1]].append(place)
-        above.append(place)
-    first = {line.tvr: place for place, line in reversed(list(enumerate(upkeep)))}
-
-    def rows(place: int) -> int | None:
-        """How many rows an operator's delta has: counted on the way, or as many as its input has."""
-        place = first[upkeep[place].tvr]
-        line = upkeep[place]
-        if line.operator == "Source":
-            return rows_in.get(line.text.removeprefix("Source "))
-        if line.operator == "Project" and line.method == "linear" and len(below[place]) == 1:
-            return rows(below[place][0])
-        return measures.rows.get(line.tvr)
-
-    entries = []
-    for place, line in enumerate(upkeep):
-        step = measures.step_of.get(line.tvr)
-        known = [n for n in map(rows, below[place]) if n is not None]
-        entries.append(
-            OperatorReport(
-                operator=line.operator,
-                text=line.text,
-                method=line.method,
-                rows_in=sum(known) if known else None,
-                rows_out=rows(place),
-                seconds=measures.seconds.get(step) if step else None,
-                step=step,
-                reason=line.reason,
-                depth=line.depth,
-            )
-        )
-    return tuple(entries)
-
-
-def _check_name(kind: str, name: str) -> None:
-    if not name:
-        raise ConfigError("NAME", f"the name of a {kind} is empty", hint="give it any other text")
-
-
-def _known(names: dict[str, SourceReader]) -> str:
-    return f"the registered sources are: {', '.join(sorted(names)) or 'none'}"
