@@ -153,6 +153,27 @@ def _quoting(case: Maintained) -> object:
     return truth
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT s, count(*) AS c FROM t GROUP BY s",
+        "SELECT k, max(s) AS s, sum(s.`x.y`) AS `x.y` FROM t GROUP BY k",
+        "SELECT t.s, u.k FROM t LEFT JOIN t u ON t.s = u.s AND t.k < u.k",
+        "SELECT k, array_agg(s.`it's`) AS `array` FROM t GROUP BY k",
+    ],
+)
+def test_fields_inside_columns_of_any_name(spark: SparkSession, tmp_path: Path, sql: str) -> None:
+    rows = hr.Rows("k int, s struct<`a b`: int, `it's`: string, `x.y`: int, `1`: array<struct<`select`: int>>>")
+    rows.insert((1, (1, "x", 2, [(3,)])), (2, (1, "x", 2, [(3,)])), (2, None))
+    warehouse = hr.Warehouse(tmp_path, spark=spark)
+    warehouse.source("t", rows)
+    view = warehouse.view("v", sql)
+    view.refresh()
+    rows.change(delete=[(2, None)], insert=[(1, (None, "`", 4, [])), (3, (1, "x", 2, [(3,)]))])
+    assert view.refresh().method == "incremental"
+    same_rows(view.read(), view.recompute())
+
+
 def test_a_column_called_change_type_without_changes(spark: SparkSession, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

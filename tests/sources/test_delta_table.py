@@ -167,6 +167,17 @@ def test_moving_rows_between_files_is_no_change(spark: SparkSession, tmp_path: P
     assert reader.delta(2, 5).rows == 2
 
 
+def test_a_file_that_is_added_again_is_no_change(spark: SparkSession, tmp_path: Path) -> None:
+    at = tmp_path / "t"
+    write_deltalake(at, items((1, "a", 1)))
+    actions = (at / "_delta_log" / f"{0:020}.json").read_text().splitlines()
+    (at / "_delta_log" / f"{1:020}.json").write_text("\n".join(a for a in actions if a.startswith('{"add"')))
+    reader = opened(at, spark)
+    assert reader.discover() == 2
+    assert reader.delta(1, 2).rows == 0
+    assert reader.snapshot(2).rows == 1
+
+
 def test_an_append_reads_no_old_file(spark: SparkSession, tmp_path: Path) -> None:
     at = tmp_path / "t"
     write_deltalake(at, items((1, "a", 1)))

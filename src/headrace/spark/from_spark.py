@@ -99,7 +99,7 @@ class Reader:
         if number not in self._ids:
             self._ids[number] = str(len(self._ids))
         name = re.sub(r"#\d+L?", "", attribute.name())
-        found = Attr(self._ids[number], name, attribute.dataType().catalogString(), attribute.nullable())
+        found = Attr(self._ids[number], name, _ddl(attribute.dataType()), attribute.nullable())
         self.catalyst.bind(found, attribute)
         return found
 
@@ -115,7 +115,7 @@ class Reader:
             self.attr(attribute)
         refs = frozenset(self._ids[a.exprId().id()] for a in items(expression.references().toSeq()))
         text = self.text(expression)
-        return Expr(text, refs, expression.dataType().catalogString(), "engine", expression)
+        return Expr(text, refs, _ddl(expression.dataType()), "engine", expression)
 
     def text(self, thing: Any) -> str:
         """Catalyst's text with our attribute numbers, and without the marks it puts on bigints."""
@@ -129,7 +129,7 @@ class Reader:
     def new_attr(self, name: str, expression: Any) -> Attr:
         """An attribute that the plan does not have, for a value that we give a column."""
         self._made += 1
-        return Attr(f"n{self._made}", name, expression.dataType().catalogString())
+        return Attr(f"n{self._made}", name, _ddl(expression.dataType()))
 
     # --- operators
 
@@ -505,6 +505,12 @@ def _through_pruning(node: Any) -> Any:
     while isinstance(node, Project) and node.pruning:
         node = node.input
     return node
+
+
+def _ddl(kind: Any) -> str:
+    """A type as text that Spark reads back. The name of a field may need quotes, which only the longer form has."""
+    text = str(kind.catalogString())
+    return str(kind.asNullable().sql()) if "struct<" in text else text
 
 
 def _tag(attribute: Any, key: str) -> str | None:

@@ -15,21 +15,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, StructType
 
 from headrace.errors import SourceError
-from headrace.spark.catalyst import Catalyst
 from headrace.spark.paths import file_name
-from headrace.spark.sources.relations import Relations
-from headrace.spark.sources.source import CHANGE_TYPE, OUT, Scan, SourceReader
+from headrace.spark.sources.source import Scan, SourceReader
+from headrace.spark.sources.table_files import Change, TableFiles
 from headrace.spark.sources.table_ids import TableIds
 from headrace.spark.sources.table_log import DataFile, LogBroken, LogGap, TableLog, TableVersion
 
@@ -55,29 +50,6 @@ class DeltaTable:
         return DeltaTableReader(name, Path(self.path), folder / f"{file_name(name)}.table.json")
 
 
-@dataclass(frozen=True)
-class _Change:
-    """Files whose rows come, files whose rows leave, and files whose rows tell themselves what they do."""
-
-    added: tuple[DataFile, ...] = ()
-    removed: tuple[DataFile, ...] = ()
-    feed: tuple[DataFile, ...] = ()
-
-    @property
-    def files(self) -> tuple[DataFile, ...]:
-        return (*self.added, *self.removed, *self.feed)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Files that are partitioned by the same columns, as one relation; where in it each column of the schema is, and
-    the change type where there is one."""
-
-    relation: Any
-    places: tuple[int, ...]
-    change_type: int | None
-
-
 class DeltaTableReader(SourceReader):
     def __init__(self, name: str, path: Path, ids: Path) -> None:
         self.name = name
@@ -85,11 +57,10 @@ class DeltaTableReader(SourceReader):
         self._log = TableLog(self.path)
         self._ids = TableIds(ids)
         self._lock = RLock()  # views that share a source may be refreshed side by side
-        self._relations = Relations()
-        self._changes: dict[tuple[int, int], _Change | None] = {}
-        self._counted: dict[Path, tuple[int, int]] = {}
+        self._changes: dict[tuple[int, int], Change | None] = {}
         table = self._newest()
         self.schema = table.schema
+        self._files = TableFiles(name, self.schema)
         self.can_shrink = not table.is_on("delta.appendOnly")
         self._table = table
         self._reached = self._ids.position(table.id, table.number)
@@ -104,8 +75,7 @@ class DeltaTableReader(SourceReader):
             if reached != self._reached:
                 self._changes.clear()
             if table.id != self._table.id:
-                self._relations.clear()
-                self._counted.clear()
+                self._files.forget()
             self._table, self._reached = table, reached
             return reached
 
@@ -139,38 +109,38 @@ class DeltaTableReader(SourceReader):
 
     def snapshot(self, at: int) -> Scan:
         if at == 0:
-            return self._scan((0, 0), _Change())
+            return self._files.scan((0, 0), Change())
         with self._lock:
-            return self._scan((0, at), _Change(added=self._files(self._at(at))))
+            return self._files.scan((0, at), Change(added=self._live(self._at(at))))
 
     def delta(self, since: int, until: int) -> Scan:
         if since == 0:
             return self.snapshot(until)
         with self._lock:
-            change = self._between(since, until) if since < until else _Change()
+            change = self._between(since, until) if since < until else Change()
             if change is None:
                 raise SourceError(
                     "CHANGES_GONE",
                     f'source "{self.name}": the changes after position {since} can no longer be read',
                     hint="refresh the view: it is computed anew from the newest version",
                 )
-            return self._scan((since, until), change)
+            return self._files.scan((since, until), change)
 
-    def _between(self, since: int, until: int) -> _Change | None:
+    def _between(self, since: int, until: int) -> Change | None:
         """The change from one position to another in as few rows as the log allows; None where files are gone."""
         if (since, until) not in self._changes:
             old, new = self._at(since), self._at(until)
             told = self._told(old, new)
-            if not (told and _only_adds(told)) and self.can_shrink:
+            if not (told and told.only_adds) and self.can_shrink:
                 netted = self._net(old, new)
-                if told is None or (netted is not None and self._count(netted)[0] < self._count(told)[0]):
+                if told is None or (netted is not None and self._files.count(netted)[0] < self._files.count(told)[0]):
                     told = netted
-            if told is not None and not self.can_shrink and self._count(told)[1]:
+            if told is not None and not self.can_shrink and self._files.count(told)[1]:
                 told = None
             self._changes[since, until] = told
         return self._changes[since, until]
 
-    def _told(self, old: TableVersion, new: TableVersion) -> _Change | None:
+    def _told(self, old: TableVersion, new: TableVersion) -> Change | None:
         """What the commits between two versions tell, where it is all there."""
         weight: Counter[Path] = Counter()
         known = {f.path: f for f in old.files.values()}
@@ -191,128 +161,27 @@ class DeltaTableReader(SourceReader):
                         weight[file.path] += sign
         if any(abs(w) > 1 for w in weight.values()):
             return None
-        change = _Change(
+        change = Change(
             tuple(known[p] for p, w in weight.items() if w > 0),
             tuple(known[p] for p, w in weight.items() if w < 0),
             tuple(feed),
         )
         if not all(f.path.exists() for f in change.files):
             return None
-        if _only_adds(change):
-            return change
-        rows, leaving = self._count(change)
-        return change if rows - 2 * leaving == self._rows(new) - self._rows(old) else None
+        if change.only_adds:
+            # A file that is added again, with what is known of it, brings nothing: then the lists of files tell.
+            return None if {f.path for f in old.files.values()} & {f.path for f in change.added} else change
+        rows, leaving = self._files.count(change)
+        return change if rows - 2 * leaving == self._files.rows(new) - self._files.rows(old) else None
 
-    def _net(self, old: TableVersion, new: TableVersion) -> _Change | None:
+    def _net(self, old: TableVersion, new: TableVersion) -> Change | None:
         """The files that only one of two versions has."""
-        change = _Change(
+        change = Change(
             added=tuple(f for key, f in new.files.items() if key not in old.files),
             removed=tuple(f for key, f in old.files.items() if key not in new.files),
         )
         there = all(f.path.exists() and not f.vector for f in change.files)
         return change if there else None
-
-    def _scan(self, key: tuple[int, int], change: _Change) -> Scan:
-        rows, leaving = self._count(change)
-        return Scan(rows, leaving, partial(self._plan, key, change, leaving > 0))
-
-    def _plan(self, key: tuple[int, int], change: _Change, signed: bool, c: Catalyst) -> Any:
-        """All columns in the order of the schema, and the change type last where rows leave."""
-        groups = self._relations.get(c, key, lambda: self._groups(change, signed, c))
-        plans = [self._columns(group, signed, c) for group in groups]
-        if not plans:
-            return c.files("parquet", [], self.schema)
-        return plans[0] if len(plans) == 1 else c.union(plans)
-
-    def _groups(self, change: _Change, signed: bool, c: Catalyst) -> list[_Group]:
-        """The files by the columns that they are partitioned by: those are not in them. Whether rows come or leave is
-        one more such column, where it is not in the files either."""
-        found: dict[tuple[tuple[str, ...], bool], dict[tuple[str | None, ...], list[Path]]] = {}
-        for files, kind in ((change.added, "insert"), (change.removed, "delete"), (change.feed, None)):
-            for file in files:
-                if not file.path.exists():
-                    raise self._vanished(file.path)
-                told = {k: v for k, v in file.partition if k in self.schema.names}
-                values = (*told.values(), kind) if signed and kind else tuple(told.values())
-                found.setdefault((tuple(told), kind is None), {}).setdefault(values, []).append(file.path)
-        return [self._group(names, feed, signed, parts, c) for (names, feed), parts in found.items()]
-
-    def _group(
-        self,
-        names: tuple[str, ...],
-        feed: bool,
-        signed: bool,
-        parts: dict[tuple[str | None, ...], list[Path]],
-        c: Catalyst,
-    ) -> _Group:
-        stored = [f for f in self.schema if f.name not in names]
-        told = [self.schema[name] for name in names]
-        order = [f.name for f in (*stored, *told)]
-        kind = StructField(self._kind, StringType())
-        if feed:
-            stored.append(StructField(CHANGE_TYPE, StringType()))
-            order.insert(len(stored) - 1, self._kind)
-        elif signed:
-            told.append(kind)
-            order.append(self._kind)
-        if told:
-            relation = c.partitioned_files(StructType(stored), StructType(told), list(parts.items()))
-        else:
-            (files,) = parts.values()
-            relation = c.files("parquet", files, StructType(stored))
-        places = tuple(order.index(name) for name in self.schema.names)
-        return _Group(relation, places, order.index(self._kind) if self._kind in order else None)
-
-    @property
-    def _kind(self) -> str:
-        """A name for the change type that no column of the table has."""
-        name = CHANGE_TYPE
-        while name in self.schema.names:
-            name += "_"
-        return name
-
-    def _columns(self, group: _Group, signed: bool, c: Catalyst) -> Any:
-        relation = group.relation.newInstance()
-        wanted = group.places if not signed or group.change_type is None else (*group.places, group.change_type)
-        if wanted == tuple(range(len(self.schema) + signed)) and (signed or group.change_type is None):
-            return relation
-        output = relation.output()
-        names = [*self.schema.names, CHANGE_TYPE]
-        return c.project([c.fresh(n, output.apply(i)) for n, i in zip(names, wanted, strict=False)], relation)
-
-    # --- counting
-
-    def _count(self, change: _Change) -> tuple[int, int]:
-        """How many rows a change has, and how many of them leave."""
-        fed = [self._counts(f.path, feed=True) for f in change.feed]
-        removed = sum(map(self._rows_of, change.removed))
-        rows = sum(map(self._rows_of, change.added)) + removed + sum(n for n, _ in fed)
-        return rows, removed + sum(n for _, n in fed)
-
-    def _rows(self, table: TableVersion) -> int:
-        return sum(map(self._rows_of, table.files.values()))
-
-    def _rows_of(self, file: DataFile) -> int:
-        return self._counts(file.path, feed=False)[0] if file.rows is None else file.rows
-
-    def _counts(self, path: Path, *, feed: bool) -> tuple[int, int]:
-        """The rows of a file, and those that leave, from the file itself."""
-        if path not in self._counted:
-            try:
-                rows, leaving = pq.read_metadata(path).num_rows, 0
-                if feed:
-                    kinds = pq.ParquetFile(path).read(columns=[CHANGE_TYPE])[CHANGE_TYPE].cast(pa.string())
-                    leaving = sum(1 for k in kinds.to_pylist() if k in OUT)
-            except FileNotFoundError as problem:
-                raise self._vanished(path) from problem
-            except (pa.ArrowException, OSError, KeyError) as problem:
-                raise SourceError(
-                    "FILE_CORRUPT",
-                    f'source "{self.name}": {path.name} is not a readable Parquet file ({problem})',
-                    hint="restore the table to a version without it; the view still reads as before",
-                ) from problem
-            self._counted[path] = (rows, leaving)
-        return self._counted[path]
 
     # --- checks
 
@@ -366,7 +235,7 @@ class DeltaTableReader(SourceReader):
                 f'source "{self.name}": to read the table one must know {feature}',
                 hint="drop that feature from the table, or write a copy without it",
             )
-        self._files(table)
+        self._live(table)
         odd = [f.name for f in table.schema if f.name in table.partitioned_by and isinstance(f.dataType, BinaryType)]
         if odd:
             raise SourceError(
@@ -375,7 +244,7 @@ class DeltaTableReader(SourceReader):
                 hint="partition by another column",
             )
 
-    def _files(self, table: TableVersion) -> tuple[DataFile, ...]:
+    def _live(self, table: TableVersion) -> tuple[DataFile, ...]:
         if any(f.vector for f in table.files.values()):
             raise SourceError(
                 "DELETION_VECTORS",
@@ -401,15 +270,3 @@ class DeltaTableReader(SourceReader):
             for f in self.schema
             if (f.name in kinds or absent) and kinds.get(f.name) != f.dataType
         ]
-
-    def _vanished(self, path: Path) -> SourceError:
-        return SourceError(
-            "FILE_VANISHED",
-            f'source "{self.name}": {path.name} belongs to the table and is gone',
-            at=str(path),
-            hint="restore it; a version is read from its files",
-        )
-
-
-def _only_adds(change: _Change) -> bool:
-    return not change.removed and not change.feed

@@ -108,6 +108,11 @@ class FolderReader(SourceReader):
             self._relations.clear()
         self._files = files
 
+    def cut(self, since: int) -> str | None:
+        if since <= len(self._files):
+            return None
+        return f'source "{self.name}": {since} files were read before, and only {len(self._files)} are known now'
+
     # --- rows
 
     def snapshot(self, at: int) -> Scan:
