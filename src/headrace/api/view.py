@@ -48,14 +48,21 @@ class View:
     def refresh(self, *, full: bool = False, wait: float = 600.0) -> RefreshReport:
         """Bring the result up to date with all the data that is there now. ``full`` computes it from scratch;
         ``wait`` is how many seconds to wait for another process that refreshes the view."""
-        with lease(self._folder / "lease", f'view "{self.name}"', wait):
-            started = time.time()
-            self._reload()
-            try:
-                return self._refresh(full, started)
-            except Exception as problem:
-                self._tell_failure(problem, started)
-                raise
+        try:
+            with lease(self._folder / "lease", f'view "{self.name}"', wait):
+                started = time.time()
+                try:
+                    self._reload()
+                    return self._refresh(full, started)
+                except Exception as problem:
+                    self._tell_failure(problem, started)
+                    raise
+        except OSError as problem:
+            raise StateError(
+                "STORAGE",
+                f'view "{self.name}": files of the warehouse cannot be written or read: {problem}',
+                hint="see to space and permissions, and refresh again; the view still reads as before",
+            ) from problem
 
     def read(self, version: int | None = None) -> DataFrame:
         """The result as of the last refresh, or as of an earlier version of its table."""
@@ -205,9 +212,11 @@ class View:
         last: dict[str, Any] | None,
         started: float,
     ) -> RefreshReport:
-        if plan.situation is not None and last is not None:
-            for name, state in self._states.items():
+        for name, state in self._states.items():
+            if plan.situation is not None and last is not None:
                 state.table.rewind(last["states"][name])
+            elif not state.sound():
+                state.table.drop()
         run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until)
         number = last["number"] + 1 if last else 1
         report = self._report(number, method, reason, started, since, until, plan, run.measures)

@@ -40,6 +40,13 @@ class State:
         except StateError:
             return False
 
+    def sound(self) -> bool:
+        """Whether its log can be read, or is not there yet."""
+        try:
+            return not self.table.exists or self.table.version >= 0
+        except StateError:
+            return False
+
     def worth_folding(self) -> bool:
         """Whether reading the later Segments costs more than the base: then folding pays before they double again.
         A small state is folded when it has many files, for each costs as much as thousands of rows."""
