@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 
 
 class Child:
-    """A process with the view of a scene in it, in the Spark of this one."""
+    """A process with the view of a scene in it, in the Spark of this one. It gets ready while others work."""
 
     def __init__(self, spark: SparkSession, folder: Path, *, wait: float = 60.0) -> None:
         gateway = spark.sparkContext._gateway.gateway_parameters
@@ -29,14 +29,16 @@ class Child:
             env=environment,
             text=True,
         )
-        assert self.says() == "ready"
+        self._ready = False
 
     def says(self) -> str:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
     def refresh(self) -> None:
-        """Begin a refresh; ``says`` waits for its end."""
+        """Begin a refresh as soon as the process is ready; ``says`` waits for its end."""
+        self._ready = self._ready or self.says() == "ready"
+        assert self._ready
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()

@@ -18,20 +18,28 @@ def _folds_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.spark.state._MANY_SEGMENTS", 1)
 
 
-@pytest.mark.parametrize("point", faults.POINTS)
-def test_a_crash_in_an_incremental_run(spark: SparkSession, tmp_path: Path, point: str) -> None:
-    scene = Scene(spark, tmp_path)
+@pytest.fixture(scope="module")
+def living(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """One view that lives through all the crashes."""
+    scene = Scene(spark, tmp_path_factory.mktemp("living"))
     scene.view().refresh()
-    scene.churn()
+    return scene
+
+
+@pytest.mark.parametrize("point", faults.POINTS)
+def test_a_crash_in_an_incremental_run(living: Scene, point: str) -> None:
+    view = living.view()
+    runs = len(view.history().collect())
+    living.churn()
     with faults.armed(point), pytest.raises(faults.Crash):
-        scene.view().refresh()
-    view = scene.view()
+        view.refresh()
+    view = living.view()
     committed = faults.POINTS.index(point) >= faults.POINTS.index("after result committed")
     assert view.refresh().method == ("unchanged" if committed else "incremental")
-    scene.churn()
+    living.churn()
     assert view.refresh().method == "incremental"
-    scene.judge(view)
-    assert sorted(r["run"] for r in view.history().collect()) == [1, 2, 3]
+    living.judge(view)
+    assert sorted(r["run"] for r in view.history().collect()) == list(range(1, runs + 3))
 
 
 FIRST = ("before state committed", "after state committed", "after result committed")

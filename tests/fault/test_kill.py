@@ -34,11 +34,11 @@ def test_killed_at_any_moment(spark: SparkSession, tmp_path: Path, number: int) 
         child.refresh()
         time.sleep(draw.uniform(0, usual))
         child.kill()
+        child = Child(spark, tmp_path)
         if draw.random() < 0.5:
             scene.churn()
         view = scene.view()
         view.refresh()
         scene.judge(view)
-        child = Child(spark, tmp_path)
     child.kill()
     assert len(view.history().collect()) >= ROUND + 2
