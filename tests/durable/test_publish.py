@@ -34,7 +34,9 @@ def _all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.spark.delta_log.FILE_ROWS", 5)
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=() if k in ("text", "decimals") else pytest.mark.long) for k in KEYS]
+)
 def test_only_files_that_hold_what_leaves(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     type_, domain = KEYS[kind]
     case = Maintained(spark, tmp_path, {"t": pa.schema([("k", type_), ("x", pa.int32())])})

@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from fault.scene import SQL, Scene
 from oracle import same_rows
 from pyspark.sql import SparkSession
@@ -87,6 +88,42 @@ def test_another_definition(spark: SparkSession, tmp_path: Path) -> None:
     assert (report.method, report.code) == ("full", "DEFINITION_CHANGED")
     same_rows(view.read(), scene.truth(other))
     assert not list((view._folder / "states").glob("*")), "states of the old definition are gone"
+
+
+def test_states_that_two_definitions_share_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    scene = Scene(spark, tmp_path)
+    first = "SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer"
+    view = scene.view().warehouse.view("v", first)
+    view.refresh()
+    (state,) = view._states.values()
+    before = state.table.paths()
+    for wish in ("upper(customer) AS who, sum(amount) * 2 AS twice", "sum(amount) AS amount, customer"):
+        scene.churn()
+        other = f"SELECT {wish} FROM orders GROUP BY customer"
+        view = view.warehouse.view("v", other)
+        report = view.refresh()
+        assert (report.method, report.code) == ("full", "DEFINITION_CHANGED")
+        same_rows(view.read(), scene.truth(other))
+        (state,) = view._states.values()
+        assert set(before) <= set(state.table.paths()), "the base of the state is still the one of the first run"
+    scene.churn()
+    assert view.refresh().method == "incremental"
+    same_rows(view.read(), scene.truth(other))
+
+
+def test_a_source_of_another_kind(spark: SparkSession, tmp_path: Path) -> None:
+    sql = "SELECT k, count(*) AS n FROM t GROUP BY k"
+    warehouse = hr.Warehouse(tmp_path / "warehouse", spark=spark)
+    warehouse.source("t", hr.Rows("k int", [(1,), (1,)]))
+    warehouse.view("v", sql).refresh()
+    DeltaTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32())]))
+    write_deltalake(str(tmp_path / "t"), pa.table({"k": pa.array([7], pa.int32())}), mode="append")
+    other = hr.Warehouse(tmp_path / "warehouse", spark=spark)
+    other.source("t", hr.DeltaTable(tmp_path / "t"))
+    view = other.view("v", sql)
+    report = view.refresh()
+    assert (report.method, report.code) == ("full", "SOURCE_CHANGED")
+    assert [tuple(r) for r in view.read().collect()] == [(7, 1)]
 
 
 def test_asked_for(spark: SparkSession, tmp_path: Path) -> None:

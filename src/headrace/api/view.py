@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.operators import operators
@@ -144,7 +145,7 @@ class View:
         last = self._result.last_run()
         if last is not None and last["number"] > self._history.newest:
             self._history.add(last["record"])  # that run ended between its commit and its history
-        since = Reached(last["positions"]) if last else Reached()
+        since = Reached({n: last["positions"].get(n, 0) for n in self._sources} if last else {})
         until = Reached({name: source.discover() for name, source in self._sources.items()})
         reason = self._reason_to_load(full, last, since, until)
         if reason is not None and reason.code not in _ALLOWED and self.policy == "INCREMENTAL STRICT":
@@ -153,6 +154,14 @@ class View:
                 f'view "{self.name}" would be computed from scratch: {reason}',
                 hint="refresh(full=True) does it once; the last good result stays until then",
             )
+        have = self._still_good(reason, last)
+        if have and last is not None and reason is not None:
+            # The new definition first where the old one was, over the states that both have, and then on from there.
+            report = self._run("full", reason, self._planner.load(have), Reached(), since, last, started, have)
+            if since == until:
+                return report
+            on = self._refresh(False, started)
+            return replace(on, method="full", code=report.code, reason=report.reason)
         if reason is not None:
             method, plan = ("initial" if last is None else "full"), self._planner.load()
             since = Reached()
@@ -180,24 +189,35 @@ class View:
             return Reason("REQUESTED")
         if self.policy == "FULL":
             return Reason("POLICY_FULL")
-        if last["fingerprint"] != self._planner.fingerprint:
-            return Reason("CLOCK" if self._query.reads_clock else "DEFINITION_CHANGED")
         settings = self._settings
         if last["settings"] != settings:
             changed = sorted(k for k in settings | last["settings"] if settings.get(k) != last["settings"].get(k))
             return Reason("SETTINGS_CHANGED", ", ".join(changed))
-        if last["version"] != self._result.version:
-            return Reason("RESULT_CHANGED")
         for name, source in self._sources.items():
+            if last["kinds"].get(name, source.kind) != source.kind:
+                return Reason("SOURCE_CHANGED", f'"{name}" was a {last["kinds"][name]} and is a {source.kind}')
             cut = source.cut(since.at(name)) if since.at(name) else None
             if cut is None and until.at(name) < since.at(name):
                 cut = f'source "{name}" is not the one that was read before'
             if cut is not None:
                 return Reason("HISTORY_CUT", cut)
+        if last["fingerprint"] != self._planner.fingerprint:
+            return Reason("CLOCK" if self._query.reads_clock else "DEFINITION_CHANGED")
+        if last["version"] != self._result.version:
+            return Reason("RESULT_CHANGED")
         for name, state in self._states.items():
             if name not in last["states"] or not state.readable(last["states"][name]):
                 return Reason("STATE_LOST", name)
         return Reason("RESULT_LOST") if self._result.missing() else None
+
+    def _still_good(self, reason: Reason | None, last: dict[str, Any] | None) -> frozenset[str]:
+        """The states of an earlier definition that a new one has too, where nothing else has changed."""
+        if last is None or reason is None or reason.code not in ("DEFINITION_CHANGED", "CLOCK"):
+            return frozenset()
+        if not self._sources.keys() <= last["positions"].keys():
+            return frozenset()
+        found = (n for n, s in self._states.items() if n in last["states"] and s.readable(last["states"][n]))
+        return frozenset(found)
 
     def _delta(self, name: str, since: Reached, until: Reached) -> Scan:
         return self._sources[name].delta(since.at(name), until.at(name))
@@ -211,9 +231,10 @@ class View:
         until: Reached,
         last: dict[str, Any] | None,
         started: float,
+        have: frozenset[str] = frozenset(),
     ) -> RefreshReport:
         for name, state in self._states.items():
-            if plan.situation is not None and last is not None:
+            if last is not None and (plan.situation is not None or name in have):
                 state.table.rewind(last["states"][name])
             elif not state.sound():
                 state.table.drop()
@@ -229,6 +250,7 @@ class View:
                 run={
                     "number": number,
                     "positions": dict(until.positions),
+                    "kinds": {n: s.kind for n, s in self._sources.items()},
                     "states": {n: s.table.version for n, s in self._states.items()},
                     "fingerprint": self._planner.fingerprint,
                     "settings": self._settings,
@@ -289,5 +311,6 @@ class View:
             operators=operators(plan, measures, rows_in) if plan else (),
             states={n: s.table.bytes() for n, s in self._states.items()},
             rows_read=measures.rows_read,
+            bytes_read=measures.bytes_read,
             steps=measures.seconds,
         )

@@ -69,11 +69,11 @@ class Planner:
     def kept(self) -> tuple[Kept, ...]:
         return tuple(self.states.values())
 
-    def load(self) -> Plan:
-        """The plan that computes every state and the result from the sources as they are."""
+    def load(self, have: frozenset[str] = frozenset()) -> Plan:
+        """The plan that computes the result and every state but those that are there, from the sources as they are."""
         extraction = Extraction(self.memo, Situation(self.sources), self.states, frozenset(), loading=True)
         steps: list[Step] = []
-        done: set[str] = set()
+        done: set[str] = set(have)
 
         def keep(kept: Kept) -> None:
             if kept.name in done:

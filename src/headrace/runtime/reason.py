@@ -11,6 +11,7 @@ CODES = {
     "DEFINITION_CHANGED": "the definition of the view has changed",
     "CLOCK": "the query reads the clock, and its value has changed",
     "SETTINGS_CHANGED": "a setting that changes what the query means has changed",
+    "SOURCE_CHANGED": "a source is of another kind than before",
     "HISTORY_CUT": "the changes of a source can no longer be read",
     "STATE_LOST": "files of a state are gone",
     "RESULT_LOST": "files of the result are gone",

@@ -46,6 +46,7 @@ class RefreshReport:
     until: Mapping[str, int]
     rows_in: Mapping[str, int]
     rows_read: int
+    bytes_read: int
     rows_out: int
     published: str
     bytes_written: int

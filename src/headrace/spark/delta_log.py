@@ -28,7 +28,7 @@ RUN_KEY = "headrace.run"
 _APPLICATION = "headrace"
 _SEGMENT = "segment-"
 FILE_ROWS = 250_000  # of a file that Spark writes: few enough that rewriting one is quick
-_RECENT = 5  # commits: the newest is almost always a run's
+_REMEMBERED = 32  # lists of files, which never change
 _FEED = {"delta.enableChangeDataFeed": "true"}
 
 
@@ -54,6 +54,8 @@ class Table:
         self.schema = StructType([StructField(f.name, f.dataType, True) for f in schema])
         self._configuration = _FEED if feed else {}
         self._table: DeltaTable | None = None
+        self._birth: tuple[int, int] | None = None
+        self._listed: dict[tuple[str, int], list[File]] = {}
 
     @property
     def exists(self) -> bool:
@@ -63,6 +65,7 @@ class Table:
     def table(self) -> DeltaTable:
         if self._table is None:
             self._table = self._open() if self.exists else self._create()
+            self._birth = self._born()
         return self._table
 
     def _open(self, version: int | None = None) -> DeltaTable:
@@ -80,8 +83,23 @@ class Table:
         return DeltaTable.create(str(self.path), schema, configuration=self._configuration)
 
     def reload(self) -> None:
-        """See what other processes did."""
+        """See what other processes did. Going on from what is known is quicker than opening the table again, but only
+        where the log is still the same one."""
+        try:
+            if self._table is not None and self._birth is not None and self._birth == self._born():
+                self._table.update_incremental()
+                return
+        except DeltaError:
+            pass
         self._table = None
+
+    def _born(self) -> tuple[int, int] | None:
+        """What tells the first commit of a log from that of another which took its place."""
+        try:
+            first = (self.path / "_delta_log" / f"{0:020}.json").stat()
+        except OSError:
+            return None
+        return first.st_ino, first.st_mtime_ns
 
     @property
     def version(self) -> int:
@@ -93,6 +111,10 @@ class Table:
             self.table.restore(version)
             self.table.update_incremental()
 
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return pa.schema(Schema.from_json(self.schema.json()).to_arrow())
+
     def stored_schema(self, version: int | None = None) -> StructType:
         """The columns that a version has, which are those of an earlier definition until the next commit."""
         there = version is None or version == self.version
@@ -103,6 +125,14 @@ class Table:
 
     def files(self, version: int | None = None) -> list[File]:
         """The files of a version, in the order in which they came. We wrote them, and their names need no quoting."""
+        key = (str(self.table.metadata().id), self.version if version is None else version)
+        if key not in self._listed:
+            while len(self._listed) >= _REMEMBERED:
+                del self._listed[next(iter(self._listed))]
+            self._listed[key] = self._list(version)
+        return self._listed[key]
+
+    def _list(self, version: int | None) -> list[File]:
         there = version is None or version == self.version
         actions = pa.table((self.table if there else self._open(version)).get_add_actions())
         names = ("path", "num_records", "size_bytes", "modification_time")
@@ -187,7 +217,7 @@ class Table:
         """What the newest run's commit says of it, and as ``version`` where it stands in the log."""
         if not self.exists:
             return None
-        for limit in (_RECENT, None):
+        for limit in (1, None):  # the newest commit is almost always a run's
             for entry in self.table.history(limit):
                 if RUN_KEY in entry:
                     return {**json.loads(entry[RUN_KEY]), "version": entry["version"]}

@@ -43,6 +43,7 @@ class Measures:
     seconds: dict[str, float] = field(default_factory=dict)
     step_of: dict[int, str] = field(default_factory=dict)
     published: int = 0
+    bytes_read: int = 0
     bytes_written: int = 0
     rows_read: int = 0
     how: str = ""
@@ -189,6 +190,7 @@ class Run:
                 return
             if step.cluster is not None and removed <= SMALL:
                 touched = self._touched(delta, step.cluster)
+        self.measures.bytes_read += sum(f.size for f in touched)
         merged = self._merged(delta, [f.path for f in touched])
         self.result_files, rows = self._write_result(merged.rows(), step.cluster)
         self.overwrite, self.removed = len(touched) == len(before), touched
@@ -234,12 +236,14 @@ class Run:
 
     def _read(self, source: Source, scan: Scan) -> Frame:
         self.measures.rows_read += scan.rows
+        self.measures.bytes_read += scan.bytes
         names = self.sources[source.name].schema.names
         return scan.frame(self.catalyst, source.attrs, [names.index(f) for f in source.fields], len(names))
 
     def _load(self, load: Load) -> Frame:
-        state = self.states[load.state]
-        return state.read(self.catalyst, self._before[load.state] if load.at == OLD else None)
+        state, version = self.states[load.state], self._before[load.state] if load.at == OLD else None
+        self.measures.bytes_read += sum(f.size for f in state.table.files(version))
+        return state.read(self.catalyst, version)
 
     def _step(self, ref: Ref) -> Frame:
         if ref.step not in self._frames:

@@ -13,31 +13,12 @@ from pyspark.sql.types import StructType
 from headrace.faults import effect
 from headrace.spark.delta_log import Table
 
-_COLUMNS = pa.schema(
-    [
-        ("run", pa.int64()),
-        ("started", pa.timestamp("us", tz="UTC")),
-        ("seconds", pa.float64()),
-        ("method", pa.string()),
-        ("code", pa.string()),
-        ("reason", pa.string()),
-        ("error", pa.string()),
-        ("since", pa.map_(pa.string(), pa.int64())),
-        ("until", pa.map_(pa.string(), pa.int64())),
-        ("rows_in", pa.map_(pa.string(), pa.int64())),
-        ("rows_read", pa.int64()),
-        ("rows_out", pa.int64()),
-        ("published", pa.string()),
-        ("bytes_written", pa.int64()),
-        ("states", pa.map_(pa.string(), pa.int64())),
-        ("steps", pa.map_(pa.string(), pa.float64())),
-    ]
-)
-_DDL = (
-    "run bigint, started timestamp, seconds double, method string, code string, reason string, error string, "
-    "since map<string,bigint>, until map<string,bigint>, rows_in map<string,bigint>, rows_read bigint, "
-    "rows_out bigint, published string, bytes_written bigint, states map<string,bigint>, steps map<string,double>"
-)
+_COLUMNS = """
+    run bigint, started timestamp, seconds double, method string, code string, reason string, error string,
+    since map<string, bigint>, until map<string, bigint>, rows_in map<string, bigint>,
+    rows_read bigint, bytes_read bigint, rows_out bigint, published string, bytes_written bigint,
+    states map<string, bigint>, steps map<string, double>
+"""
 _MANY = 100  # files; they are then written anew as one
 
 
@@ -45,9 +26,9 @@ class History:
     """Runs by number, the failed ones too. A record is a run as plain data; ``started`` is in seconds."""
 
     def __init__(self, path: Path) -> None:
-        schema = StructType.fromDDL(_DDL)
-        assert isinstance(schema, StructType)
-        self.table = Table(path, schema)
+        columns = StructType.fromDDL(_COLUMNS)
+        assert isinstance(columns, StructType)
+        self.table = Table(path, columns)
 
     @property
     def newest(self) -> int:
@@ -59,7 +40,7 @@ class History:
         rows = [*self._folded(), _row(record)]
         number = self.newest if record["error"] else record["run"]
         with effect("history written"):
-            files = self.table.write_arrow(pa.Table.from_pylist(rows, schema=_COLUMNS))
+            files = self.table.write_arrow(pa.Table.from_pylist(rows, schema=self.table.arrow_schema))
             self.table.commit(files, overwrite=len(rows) > 1, run={"number": number})
 
     def _folded(self) -> list[dict[str, Any]]:

@@ -65,6 +65,8 @@ class DeltaTableReader(SourceReader):
         self._table = table
         self._reached = self._ids.position(table.id, table.number)
 
+    kind = "Delta table"
+
     # --- positions
 
     def discover(self) -> int:

@@ -77,6 +77,10 @@ class FolderReader(SourceReader):
 
     # --- positions
 
+    @property
+    def kind(self) -> str:
+        return f"folder of {self.folder.format} {'changes' if self.folder.changes else 'rows'}"
+
     def discover(self) -> int:
         if not self.path.is_dir():
             raise SourceError(
@@ -121,7 +125,7 @@ class FolderReader(SourceReader):
     def delta(self, since: int, until: int) -> Scan:
         files = self._files[since:until]
         rows, leaving = sum(f.rows for f in files), sum(f.leaving for f in files)
-        return Scan(rows, leaving, partial(self._relation, since, until))
+        return Scan(rows, leaving, partial(self._relation, since, until), sum(f.size for f in files))
 
     def _relation(self, since: int, until: int, catalyst: Catalyst) -> Any:
         """The files after ``since`` up to ``until``: all columns, and the change type last if there is one."""

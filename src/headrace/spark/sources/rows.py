@@ -139,6 +139,8 @@ class Rows:
 class RowsReader(SourceReader):
     can_shrink = True
 
+    kind = "rows"
+
     def __init__(self, name: str, rows: Rows, schema: StructType) -> None:
         self.name = name
         self.schema = schema

@@ -26,7 +26,8 @@ OUT = ("delete", "update_preimage")
 
 @dataclass(frozen=True)
 class Scan:
-    """Rows of a source that are not read yet: how many they are, and how many of them take others back.
+    """Rows of a source that are not read yet: how many they are, how many of them take others back, and the bytes of
+    the files that hold them.
 
     ``plan`` gives a logical relation with the columns of the source's schema in their order; where some rows
     leave, a last column holds the change type of each. Every call gives attributes of its own.
@@ -35,6 +36,7 @@ class Scan:
     rows: int
     leaving: int
     plan: Callable[[Catalyst], Any]
+    bytes: int = 0
 
     def frame(self, c: Catalyst, attrs: tuple[Attr, ...], places: Sequence[int], width: int) -> Frame:
         """The rows under the ids of attributes, each from its place among the ``width`` columns of the schema. They
@@ -63,6 +65,11 @@ class SourceReader(ABC):
     name: str
     schema: StructType
     can_shrink: bool
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What sort of source it is: positions of one sort mean nothing in another."""
 
     @abstractmethod
     def discover(self) -> int:

@@ -47,6 +47,7 @@ class DataFile:
     rows: int | None = None
     vector: str | None = None
     """The deletion vector that hides some of its rows."""
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,8 @@ class TableLog:
         partition = tuple(sorted((str(k), v or None) for k, v in values.items()))
         vector = action.get("deletionVector")
         mark = None if not vector else f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}"
-        return DataFile(self._path(str(action["path"])), partition, _rows(action), mark)
+        size = int(action.get("size") or 0)
+        return DataFile(self._path(str(action["path"])), partition, _rows(action), mark, size)
 
     def _path(self, text: str) -> Path:
         """Where a file is. The log has paths as in a URL, so they are decoded, once."""

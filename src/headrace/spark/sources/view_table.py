@@ -20,6 +20,7 @@ class ViewReader(SourceReader):
     """``ids`` is the file that tells tables apart which were at the path one after another."""
 
     can_shrink = True
+    kind = "view"
 
     def __init__(self, name: str, table: Path, schema: StructType, ids: Path) -> None:
         self.name = name
