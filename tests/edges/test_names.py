@@ -45,7 +45,9 @@ def below(folder: Path) -> set[Path]:
     return set(folder.iterdir())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long if i % 2 else ()) for i, n in enumerate(NAMES)]
+)
 def test_a_source_and_a_view_of_any_name(spark: SparkSession, tmp_path: Path, name: str) -> None:
     home = tmp_path / "home"
     warehouse = hr.Warehouse(home / "warehouse", spark=spark)

@@ -161,6 +161,7 @@ CASES = {
     "a percentile over everything": "SELECT percentile(k, 0.25) AS b FROM l",
     "max_by and bool_and": "SELECT s, max_by(k, x) AS a, bool_and(k > 1) AS b, bit_xor(k) AS c FROM l WHERE x IS NOT NULL GROUP BY s",
     "exact decimals": "SELECT s, sum(x * x) AS a, avg(x) AS b, sum(x) / count(*) AS c FROM l GROUP BY s",
+    "a scalar subquery in a maximum": "SELECT s, max(k + (SELECT min(y) FROM r)) AS m FROM l GROUP BY s",
     "a scalar subquery beside groups": "SELECT (SELECT sum(y) FROM r) AS a FROM (SELECT k FROM l GROUP BY k) AS q",
     "a scalar subquery beside a sum": "SELECT s, sum(x) + (SELECT max(y) FROM r) AS b FROM l GROUP BY s",
     "decimals to the last digit": "SELECT s, sum(CAST(x / 7 AS decimal(38, 12))) AS a FROM l GROUP BY s",

@@ -64,7 +64,13 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("feed", "partitioned", "seed"), [(False, False, 1), (True, False, 2), (False, True, 3), (True, True, 4)]
+    ("feed", "partitioned", "seed"),
+    [
+        (False, False, 1),
+        (True, True, 4),
+        pytest.param(True, False, 2, marks=pytest.mark.long),
+        pytest.param(False, True, 3, marks=pytest.mark.long),
+    ],
 )
 def test_a_view_over_a_random_history(
     spark: SparkSession, tmp_path: Path, feed: bool, partitioned: bool, seed: int

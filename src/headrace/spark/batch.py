@@ -10,12 +10,14 @@ from headrace.ir.expr import Attr
 from headrace.ir.time import Reached
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.query import quoted
+from headrace.spark.session import mend
 from headrace.spark.sources.source import SourceReader
 
 
 def batch_answer(spark: SparkSession, query: str, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
     """Lazily what Spark itself answers at a version."""
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    mend(session)
     for name, source in sources.items():
         net_rows(session, source, at.at(name)).createOrReplaceTempView(quoted(name))
     return session.sql(query)

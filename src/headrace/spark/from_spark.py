@@ -71,6 +71,7 @@ class Reader:
         self.catalyst = catalyst
         self._planning = catalyst.jvm.org.apache.spark.sql.catalyst.planning
         self._ids: dict[int, str] = {}
+        self._attrs: dict[int, Attr] = {}
         self._sources: dict[str, Source] = {}
         self._seen: dict[int, list[tuple[Any, Node, list[Attr]]]] = {}
         self._made = 0
@@ -96,11 +97,15 @@ class Reader:
     def attr(self, attribute: Any) -> Attr:
         """Our attribute for a Catalyst one."""
         number = attribute.exprId().id()
+        known = self._attrs.get(number)
+        if known is not None:
+            return known
         if number not in self._ids:
             self._ids[number] = str(len(self._ids))
         name = re.sub(r"#\d+L?", "", attribute.name())
         found = Attr(self._ids[number], name, _ddl(attribute.dataType()), attribute.nullable())
         self.catalyst.bind(found, attribute)
+        self._attrs[number] = found
         return found
 
     def output(self, plan: Any) -> list[Attr]:

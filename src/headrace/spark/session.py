@@ -20,6 +20,14 @@ _READING = {
 }
 
 
+# Of SELECT (SELECT …) FROM (… ORDER BY … LIMIT n) this one puts the limit above the join that the subquery becomes, and
+# the order, which a join does not keep, is then dropped as useless: any n rows come out.
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_WRONG = tuple(
+    f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+    for rule in ("PushProjectionThroughLimit", "PushProjectionThroughLimitAndOffset")
+)
+
 _WORKING = {
     # Large plans are described at every job, for pages that few look at: in one form, not in four.
     "spark.sql.ui.explainMode": "simple",
@@ -57,7 +65,14 @@ def reading_session(spark: SparkSession) -> SparkSession:
     clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     for key, value in _READING.items():
         clone.conf.set(key, value)
+    mend(clone)
     return clone
+
+
+def mend(session: SparkSession) -> None:
+    """Turn off what makes Spark's optimiser give a wrong answer."""
+    excluded = session.conf.get(_EXCLUDED, "")
+    session.conf.set(_EXCLUDED, ",".join([*([excluded] if excluded else []), *_WRONG]))
 
 
 def working_session(spark: SparkSession, *, single: bool) -> SparkSession:
