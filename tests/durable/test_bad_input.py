@@ -87,6 +87,7 @@ def test_a_corrupt_log_of_a_state(spark: SparkSession, tmp_path: Path) -> None:
     view.refresh()
     _newest_log(next(iter(view._states.values())).table.path).write_text("{")
     scene.churn()
+    view = scene.view()
     report = view.refresh()
     assert (report.method, report.code) == ("full", "STATE_LOST")
     scene.judge(view)

@@ -126,6 +126,35 @@ def test_a_source_of_another_kind(spark: SparkSession, tmp_path: Path) -> None:
     assert [tuple(r) for r in view.read().collect()] == [(7, 1)]
 
 
+def test_the_history_tells_every_run(spark: SparkSession, tmp_path: Path) -> None:
+    scene = Scene(spark, tmp_path)
+    view = scene.view()
+    reports = [view.refresh()]
+    for _ in range(2):
+        scene.churn()
+        reports.append(view.refresh())
+    bad = scene["orders"].folder / "bad.parquet"
+    bad.write_text("no")
+    with pytest.raises(hr.SourceError):
+        view.refresh()
+    runs = sorted((r.asDict() for r in view.history().collect()), key=lambda r: r["started"])
+    assert [r["method"] for r in runs] == ["initial", "incremental", "incremental", "failed"]
+    assert [r["run"] for r in runs] == [1, 2, 3, 4]
+    assert "FILE_CORRUPT" in runs[3]["error"]
+    for told, report in zip(runs, reports, strict=False):
+        assert told["rows_in"] == report.rows_in
+        assert (told["since"], told["until"]) == (report.since, report.until)
+        assert told["rows_out"] == report.rows_out
+        assert set(told["states"]) == set(view._states)
+        assert told["bytes_read"] > 0
+        assert told["bytes_written"] > 0
+        assert abs(told["seconds"] - report.seconds) < 1e-6
+        assert told["steps"].keys() >= {"publish"}
+    assert runs[1]["estimated"] is None
+    assert runs[2]["estimated"] == pytest.approx(runs[1]["seconds"])
+    assert runs[2]["since"] == runs[1]["until"]
+
+
 def test_asked_for(spark: SparkSession, tmp_path: Path) -> None:
     scene = Scene(spark, tmp_path)
     view = scene.view().warehouse.view("v", SQL, refresh_policy="INCREMENTAL STRICT")

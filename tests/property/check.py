@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from oracle import same_rows
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +44,13 @@ class Answer:
     @staticmethod
     def of(df: DataFrame) -> Answer:
         return Answer(df.schema, df.toArrow())
+
+    @staticmethod
+    def on_disk(view: Any) -> Answer:
+        """What a view published, from its files: no job is needed to read them."""
+        table = view._result
+        parts = [pq.read_table(path, partitioning=None) for path in table.paths()]
+        return Answer(table.schema, pa.concat_tables(parts) if parts else table.arrow_schema.empty_table())
 
     def toArrow(self) -> pa.Table:
         return self.table
@@ -187,7 +195,8 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
         if view.handle is None:
             view.handle = warehouse.view(view.name, view.sql)
         view.handle.refresh()
-        got = Answer.of(view.handle.read())
+        last = step == len(trial.history.batches) - 1
+        got = Answer.of(view.handle.read()) if last else Answer.on_disk(view.handle)
         outcome.refreshes += 1
     except Exception as error:
         failure(f"{type(error).__name__}: {_cause(error)}", _short_traceback(error))

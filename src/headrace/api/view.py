@@ -240,7 +240,10 @@ class View:
                 state.table.drop()
         run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until)
         number = last["number"] + 1 if last else 1
-        report = self._report(number, method, reason, started, since, until, plan, run.measures)
+        paces: dict[str, float] = dict(last["paces"]) if last else {}
+        expected = paces.get(method)
+        report = self._report(number, method, reason, started, since, until, plan, run.measures, expected)
+        paces[method] = report.seconds if expected is None else (expected + report.seconds) / 2
         record = report.record()
         with effect("result committed"):
             self._result.commit(
@@ -254,6 +257,7 @@ class View:
                     "states": {n: s.table.version for n, s in self._states.items()},
                     "fingerprint": self._planner.fingerprint,
                     "settings": self._settings,
+                    "paces": paces,
                     "record": record,
                 },
             )
@@ -292,6 +296,7 @@ class View:
         until: Reached,
         plan: Plan | None,
         measures: Measures,
+        expected: float | None = None,
     ) -> RefreshReport:
         rows_in = {n: self._delta(n, since, until).rows for n in self._sources}
         return RefreshReport(
@@ -301,6 +306,7 @@ class View:
             method=method,
             code=reason.code if reason else None,
             reason=str(reason) if reason else None,
+            estimated=expected,
             seconds=time.time() - started,
             since=dict(since.positions),
             until=dict(until.positions),

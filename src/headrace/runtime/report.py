@@ -33,7 +33,8 @@ class OperatorReport:
 class RefreshReport:
     """What one refresh did. ``method``: initial, incremental, full, unchanged or failed. A view that was computed from
     scratch says why in ``reason``, and for programs in ``code`` (``runtime.reason.CODES``). ``started`` is in seconds
-    since 1970; ``since`` and ``until`` are the positions of the sources; ``states`` are bytes by state."""
+    since 1970; ``estimated`` are the seconds that earlier runs by the same method let expect; ``since`` and ``until``
+    are the positions of the sources; ``states`` are bytes by state."""
 
     view: str
     run: int
@@ -41,6 +42,7 @@ class RefreshReport:
     method: str
     code: str | None
     reason: str | None
+    estimated: float | None
     seconds: float
     since: Mapping[str, int]
     until: Mapping[str, int]
@@ -69,6 +71,8 @@ class RefreshReport:
 
     def __str__(self) -> str:
         head = f'view "{self.view}": {self.method} in {self.seconds:.2f} s'
+        if self.estimated is not None:
+            head += f", {self.estimated:.2f} expected"
         if self.reason:
             head += f" ({self.reason}) [{self.code}]"
         came = ", ".join(f"{n} {r:,}" for n, r in self.rows_in.items() if r) or "nothing"

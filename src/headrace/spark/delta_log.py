@@ -7,8 +7,8 @@ import shutil
 import time
 import uuid
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,8 +69,13 @@ class Table:
         return self._table
 
     def _open(self, version: int | None = None) -> DeltaTable:
-        try:
+        with self._readable_log():
             return DeltaTable(str(self.path), version=version)
+
+    @contextmanager
+    def _readable_log(self) -> Iterator[None]:
+        try:
+            yield
         except DeltaError as problem:
             raise StateError(
                 "LOG_CORRUPT",
@@ -217,10 +222,11 @@ class Table:
         """What the newest run's commit says of it, and as ``version`` where it stands in the log."""
         if not self.exists:
             return None
-        for limit in (1, None):  # the newest commit is almost always a run's
-            for entry in self.table.history(limit):
-                if RUN_KEY in entry:
-                    return {**json.loads(entry[RUN_KEY]), "version": entry["version"]}
+        with self._readable_log():
+            for limit in (1, None):  # the newest commit is almost always a run's
+                for entry in self.table.history(limit):
+                    if RUN_KEY in entry:
+                        return {**json.loads(entry[RUN_KEY]), "version": entry["version"]}
         return None
 
     # --- writing

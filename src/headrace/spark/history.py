@@ -14,7 +14,8 @@ from headrace.faults import effect
 from headrace.spark.delta_log import Table
 
 _COLUMNS = """
-    run bigint, started timestamp, seconds double, method string, code string, reason string, error string,
+    run bigint, started timestamp, seconds double, estimated double,
+    method string, code string, reason string, error string,
     since map<string, bigint>, until map<string, bigint>, rows_in map<string, bigint>,
     rows_read bigint, bytes_read bigint, rows_out bigint, published string, bytes_written bigint,
     states map<string, bigint>, steps map<string, double>
