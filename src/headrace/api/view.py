@@ -238,7 +238,8 @@ class View:
                 state.table.rewind(last["states"][name])
             elif not state.sound():
                 state.table.drop()
-        run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until)
+        read = any(self.name in view.below for view in self.warehouse.views.values())
+        run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until, feed=read)
         number = last["number"] + 1 if last else 1
         paces: dict[str, float] = dict(last["paces"]) if last else {}
         expected = paces.get(method)
@@ -250,6 +251,7 @@ class View:
                 run.result_files,
                 overwrite=run.overwrite,
                 remove=[] if run.overwrite else run.removed,
+                changes=run.changes,
                 run={
                     "number": number,
                     "positions": dict(until.positions),

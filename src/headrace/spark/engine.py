@@ -73,9 +73,11 @@ class Engine:
         result: Table,
         since: Reached,
         until: Reached,
+        *,
+        feed: bool,
     ) -> Run:
         with named_jobs(self.spark, f'headrace: view "{view}"'):
-            run = Run(self.catalyst, sources, states, result, since, until)
+            run = Run(self.catalyst, sources, states, result, since, until, feed=feed)
             run.run(plan)
             run.fold()
         return run
