@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.ir.expr import Attr
 from headrace.ir.time import Reached
 from headrace.spark.catalyst import Catalyst
-from headrace.spark.query import quoted
+from headrace.spark.names import quoted
 from headrace.spark.session import mend
 from headrace.spark.sources.source import SourceReader
 

@@ -14,6 +14,7 @@ from headrace.errors import QueryError
 from headrace.ir.rel import Node
 from headrace.spark.catalyst import Catalyst, items
 from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader
+from headrace.spark.names import quoted
 from headrace.spark.session import active, reading_session
 
 _CLOCK = re.compile(r"\b(current_date|current_timestamp|now|localtimestamp|current_time)\(", re.IGNORECASE)
@@ -85,11 +86,6 @@ def _resolved(session: SparkSession, query: str, schemas: Mapping[str, StructTyp
         for source in rest:
             stand_in(session, source, schemas[source]).createOrReplaceTempView(quoted(source))
         return session.sql(query)._jdf.queryExecution()
-
-
-def quoted(name: str) -> str:
-    """A name as one identifier of SQL, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _spellings(name: str) -> set[str]:
