@@ -23,7 +23,7 @@ def test_the_same_facts_as_data(spark: SparkSession, tmp_path: Path) -> None:
     assert methods["Aggregate"] == "merge"
     (limit,) = (o for o in data["operators"] if o["operator"] == "Limit")
     assert "LIMIT" in limit["reason"]
-    assert [o["above"] for o in data["operators"]][0] is None
+    assert data["operators"][0]["above"] is None
     assert all(data["operators"][o["above"]]["depth"] == o["depth"] - 1 for o in data["operators"][1:])
     assert {s["bytes"] for s in data["states"]} == {None}
     assert data["steps"][-1]["do"] == "publish"
