@@ -16,6 +16,7 @@ EFFECTS = (
     "state committed",
     "state compacted",
     "result written",
+    "changes written",
     "result committed",
     "history written",
     "leftovers removed",

@@ -70,6 +70,39 @@ def test_only_what_changed_is_touched(pipeline: Pipeline) -> None:
     pipeline.agrees(warehouse)
 
 
+def test_views_above_read_just_what_changed(pipeline: Pipeline) -> None:
+    warehouse = pipeline.open()
+    warehouse.refresh()
+    customer = pipeline["orders"].rows[0][1]
+    assert len({r[1] for r in pipeline["orders"].rows}) > 1
+    pipeline["orders"].change(insert=[(1000, customer, 7)])
+    report = warehouse.refresh()
+    assert report.refreshed["summary"].rows_in == {"per_customer": 2, "costs": 0}
+    pipeline.agrees(warehouse)
+    # Rows that come and go again leave the result as it is, and there is nothing to do above it.
+    pipeline["orders"].change(insert=[(1001, customer, 0)])
+    pipeline["orders"].change(delete=[(1001, customer, 0)])
+    report = warehouse.refresh()
+    assert report.refreshed["summary"].rows_in == {"per_customer": 0, "costs": 0}
+    pipeline.agrees(warehouse)
+
+
+def test_a_feed_by_files_alone_is_right_too(pipeline: Pipeline) -> None:
+    """A view that nobody read when it was refreshed names no changes."""
+    warehouse = pipeline.open()
+    warehouse.refresh()
+    above = warehouse.views.pop("summary")
+    for _ in range(2):
+        pipeline.churn()
+        warehouse.refresh()
+    warehouse.views["summary"] = above
+    pipeline.churn()
+    report = warehouse.refresh()
+    assert report.refreshed["summary"].method == "incremental"
+    assert report.refreshed["summary"].rows_in["per_customer"] > 2
+    pipeline.agrees(warehouse)
+
+
 def test_a_failure_in_the_middle(pipeline: Pipeline) -> None:
     warehouse = pipeline.open()
     warehouse.refresh()

@@ -27,7 +27,7 @@ def attach() -> SparkSession:
 
 
 def main() -> None:
-    from fault.scene import SQL, TABLES
+    from fault.scene import ABOVE, SQL, TABLES
 
     import headrace as hr
 
@@ -36,6 +36,7 @@ def main() -> None:
     for name in TABLES:
         warehouse.source(name, hr.Folder(folder / "data" / name, changes=True))
     view = warehouse.view("v", SQL)
+    warehouse.view("above", ABOVE)
     print("ready", flush=True)
     for _ in sys.stdin:
         try:

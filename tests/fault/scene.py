@@ -1,4 +1,4 @@
-"""What the tests of crashes share: two tables, a view with several states over them, and a judge."""
+"""What the tests of crashes share: two tables, a view with several states over them, one that reads it, and a judge."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ SQL = """
     SELECT customer, count(*) AS orders, sum(amount) AS amount, sum(cost) AS refunded, count(DISTINCT amount) AS amounts
     FROM orders LEFT JOIN refunds ON orders.id = refunds.id GROUP BY customer
 """
+ABOVE = "SELECT customer, refunded FROM v WHERE orders > 2"
 
 
 class Scene(Maintained):
-    """Tables that change at random, and the one view over them."""
+    """Tables that change at random, and the view over them."""
 
     def __init__(self, spark: SparkSession, folder: Path, seed: int = 0) -> None:
         super().__init__(spark, folder, TABLES)
@@ -46,10 +47,15 @@ class Scene(Maintained):
         warehouse = hr.Warehouse(self.folder / "warehouse", spark=self.spark)
         for name, table in self.tables.items():
             warehouse.source(name, hr.Folder(table.folder, changes=True))
-        return warehouse.view("v", SQL)
+        view = warehouse.view("v", SQL)
+        warehouse.view("above", ABOVE)
+        return view
 
     def judge(self, view: hr.View) -> None:
-        """The view is Spark's answer, and nothing lies around that no version needs."""
+        """The view is Spark's answer, so is the one that reads it, and nothing lies around that no version needs."""
         same_rows(view.read(), self.truth(SQL))
+        above = view.warehouse.views["above"]
+        above.refresh()
+        same_rows(above.read(), self.truth(f"WITH v AS ({SQL}) {ABOVE}"))
         assert view._result.leftovers(view.warehouse.retain) == []
         assert [state.name for state in view._states.values() if state.table.leftovers(1)] == []

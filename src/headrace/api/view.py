@@ -285,7 +285,10 @@ class View:
         why = str(reason) if reason else None
         progress(RunBegan(self.name, method, why, len(plan.steps), rows_in, expected))
         watch = Telling(self.name, method, plan, pace.steps.get(method, {}), progress)
-        run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until, watch=watch)
+        read = any(self.name in view.below for view in self.warehouse.views.values())
+        run = self._engine.run(
+            self.name, plan, self._sources, self._states, self._result, since, until, feed=read, watch=watch
+        )
         number = last["number"] + 1 if last else 1
         report = self._report(number, method, reason, started, since, until, plan, run.measures, expected)
         pace = pace.after(method, report.seconds, report.steps)
@@ -295,6 +298,7 @@ class View:
                 run.result_files,
                 overwrite=run.overwrite,
                 remove=[] if run.overwrite else run.removed,
+                changes=run.changes,
                 run={
                     "number": number,
                     "positions": dict(until.positions),

@@ -27,6 +27,7 @@ from headrace.spark.file_stats import file_stats
 RUN_KEY = "headrace.run"
 _APPLICATION = "headrace"
 _SEGMENT = "segment-"
+_CHANGES = "_change_data"
 FILE_ROWS = 250_000  # of a file that Spark writes: few enough that rewriting one is quick
 _REMEMBERED = 32  # lists of files, which never change
 _FEED = {"delta.enableChangeDataFeed": "true"}
@@ -186,13 +187,17 @@ class Table:
         overwrite: bool = False,
         remove: Collection[File] = (),
         run: dict[str, Any] | None = None,
+        changes: Path | None = None,
     ) -> int:
         """Make files part of the table, after what it holds less ``remove``, or alone; returns the version reached.
 
         Every commit is an application transaction, so that of two processes that opened the same version only the
-        first commits. ``run`` is what the commit of a run says of it.
+        first commits. ``run`` is what the commit of a run says of it; ``changes`` is a file with the rows that came and
+        left, for those who would else have to find them in files that were rewritten.
         """
         now = int(time.time() * 1000)
+        if run is not None and changes is not None:
+            run = {**run, "changes": [self._relative(changes)]}
         properties = CommitProperties(
             custom_metadata={RUN_KEY: json.dumps(run)} if run is not None else None,
             app_transactions=[Transaction(_APPLICATION, self.version + 1)],
@@ -238,6 +243,14 @@ class Table:
         pq.write_table(rows, target)
         return [target]
 
+    def write_changes(self, rows: pa.Table) -> Path:
+        """A file of changes, as the Delta protocol has them: the columns, and a change type last."""
+        folder = self.path / _CHANGES
+        folder.mkdir(exist_ok=True)
+        target = folder / f"changes-{uuid.uuid4().hex[:12]}.parquet"
+        pq.write_table(rows, target)
+        return target
+
     def write_spark(self, frame: DataFrame) -> list[Path]:
         folder = self._folder()
         frame.write.mode("overwrite").option("maxRecordsPerFile", FILE_ROWS).parquet(str(folder))
@@ -271,7 +284,13 @@ class Table:
                 found += [f for f in folder.iterdir() if f.suffix == ".parquet" and f not in needed]
             else:
                 found.append(folder)
-        return found
+        told = set(self._changes(keep))
+        return found + [f for f in (self.path / _CHANGES).glob("*.parquet") if f not in told]
+
+    def _changes(self, keep: int) -> Iterator[Path]:
+        """The files of changes that the last commits name."""
+        for entry in self.table.history(keep):
+            yield from (self.path / path for path in told_changes(entry))
 
     def clean(self, keep: int) -> None:
         for path in self.leftovers(keep):
@@ -283,6 +302,11 @@ class Table:
     def drop(self) -> None:
         self._table = None
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def told_changes(commit: dict[str, Any]) -> list[str]:
+    """The files of changes that a run's commit names, by its information."""
+    return json.loads(commit[RUN_KEY]).get("changes", []) if RUN_KEY in commit else []
 
 
 def rows_of(files: Sequence[Path]) -> int:

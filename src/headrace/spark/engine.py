@@ -75,10 +75,11 @@ class Engine:
         since: Reached,
         until: Reached,
         *,
+        feed: bool,
         watch: Watch | None = None,
     ) -> Run:
         with named_jobs(self.spark, f'headrace: view "{view}"'):
-            run = Run(self.catalyst, sources, states, result, since, until, watch=watch)
+            run = Run(self.catalyst, sources, states, result, since, until, feed=feed, watch=watch)
             run.run(plan)
             run.fold()
         return run

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -24,7 +25,7 @@ from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import File, Table, rows_of
 from headrace.spark.frames import Frame
 from headrace.spark.session import working_session
-from headrace.spark.sources.source import Scan, SourceReader
+from headrace.spark.sources.source import CHANGE_TYPE, Scan, SourceReader
 from headrace.spark.state import State, bound_frame
 from headrace.spark.to_spark import Compiler
 
@@ -34,6 +35,7 @@ SMALL = 50_000
 # Above this share of rows that leave, a source's snapshot is consolidated before it is joined: a row that was
 # updated is there three times, and through ten joins the copies multiply.
 CANCELLED = 0.02
+_MANY_FILES = 12  # of a small result: appended to until then, and written anew as one
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Run:
         since: Reached,
         until: Reached,
         *,
+        feed: bool = False,
         watch: Watch | None = None,
     ) -> None:
         self.catalyst = catalyst
@@ -83,6 +86,8 @@ class Run:
         self.result_files: list[Path] = []
         self.overwrite = False
         self.removed: list[File] = []
+        self.changes: Path | None = None
+        self._feed = feed and CHANGE_TYPE not in result.schema.names
         self._loading = False
         self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
         self._frames: dict[str, Frame] = {}
@@ -194,7 +199,8 @@ class Run:
 
     def _change(self, step: Publish) -> None:
         """Publish a Delta: appended when it only adds rows, written over a small result, else put into just those
-        files of a large one that hold rows it takes away."""
+        files of a large one that hold rows it takes away. Where a view reads this one (``feed``), the rows that came
+        and left are put beside it: those of a rewritten file would be all of its rows."""
         delta = self._compiler.compile(step.rel)
         if step.growing:
             self.result_files, self.measures.published = self._write_result(delta.rows())
@@ -202,21 +208,36 @@ class Run:
             return
         before = self.result.files()
         touched = before
-        if not self._tiny:
+        if self._feed or not self._tiny:
             delta, added, removed = self._signed(delta.consolidate().with_weight())
             self.measures.published = added + removed
-            if not removed:
-                self.result_files, _ = self._write_result(delta.rows()) if added else ([], 0)
-                self.measures.how = "appended" if added else "nothing changed"
+            if not added and not removed:
+                self.measures.how = "nothing changed"
                 return
-            if step.cluster is not None and removed <= SMALL:
+            if not removed and (not self._tiny or len(before) < _MANY_FILES):
+                self.result_files, _ = self._write_result(delta.rows())
+                self.measures.how = "appended"
+                return
+            if step.cluster is not None and not self._tiny and removed <= SMALL:
                 touched = self._touched(delta, step.cluster)
+            if self._feed and added + removed <= SMALL:
+                self._write_changes(delta)
         self.measures.bytes_read += sum(f.size for f in touched)
         merged = self._merged(delta, [f.path for f in touched])
         self.result_files, rows = self._write_result(merged.rows(), step.cluster)
         self.overwrite, self.removed = len(touched) == len(before), touched
         self.measures.how = "rewritten" if self.overwrite else f"rewritten in {len(touched)} of {len(before)} files"
         self.measures.published = self.measures.published or rows
+
+    def _write_changes(self, delta: Frame) -> None:
+        """A consolidated Delta as a file of changes."""
+        schema, units = self.result.schema, delta.units()
+        columns = [c.withName(n) for c, n in zip(units.columns, [*schema.names, CHANGE_TYPE], strict=True)]
+        rows = self.catalyst.collect(self.catalyst.project(columns, units.plan)).arrow()
+        kinds = pc.if_else(pc.greater(rows.column(CHANGE_TYPE), 0), "insert", "delete")
+        with effect("changes written"):
+            place = rows.column_names.index(CHANGE_TYPE)
+            self.changes = self.result.write_changes(rows.set_column(place, CHANGE_TYPE, kinds))
 
     def _touched(self, delta: Frame, cluster: Attr) -> list[File]:
         """The files of the result that may hold a row which a Delta takes away."""

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructField, StructType
 
+from headrace.spark.delta_log import told_changes
 from headrace.spark.schema import nullable
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -178,6 +179,8 @@ class TableLog:
                 removes.append((self._file(remove), bool(remove.get("dataChange", True))))
             elif change := action.get("cdc"):
                 changes.append(self._file(change))
+            elif info := action.get("commitInfo"):
+                changes += [DataFile(self._path(path)) for path in told_changes(info)]
         return Commit(tuple(adds), tuple(removes), tuple(changes))
 
     def _file(self, action: dict[str, Any]) -> DataFile:

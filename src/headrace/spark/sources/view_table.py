@@ -1,7 +1,8 @@
 """A view as a source of others: the Delta table that it publishes.
 
 Positions are those of the table. What a run of the view published is the delta that the views above it read: rows
-that it appended, or those of the files that it rewrote, which cancel where they stayed the same.
+that it appended, or those that its commit names as changes. A run that computed the result from scratch names none;
+then all rows of the files that it replaced leave, and those of the new ones come.
 """
 
 from __future__ import annotations
