@@ -47,8 +47,8 @@ def test_without_the_lease_the_commit_decides(
     scene.churn()
     run = slow._engine.run
 
-    def overtaken(*arguments: object) -> object:
-        done = run(*arguments)  # type: ignore[arg-type]
+    def overtaken(*arguments: object, **more: object) -> object:
+        done = run(*arguments, **more)  # type: ignore[arg-type]
         monkeypatch.setattr("headrace.api.view.lease", lambda *_: nullcontext())
         fast.refresh()
         return done

@@ -5,20 +5,27 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.check import check
 from headrace.api.operators import operators
+from headrace.api.status import position, unread
+from headrace.api.telling import Telling
 from headrace.errors import QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.plan import Plan
 from headrace.ir.time import Reached, Situation
-from headrace.planner.explain import explain
+from headrace.planner.explain import explain, explain_data
 from headrace.planner.simple import Planner
+from headrace.runtime.check import Check
 from headrace.runtime.lease import lease
+from headrace.runtime.pace import Pace
+from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone, silent
 from headrace.runtime.reason import Reason
 from headrace.runtime.report import RefreshReport
+from headrace.runtime.status import ViewStatus
 from headrace.spark.engine import History, Measures, Query, State, Table
 from headrace.spark.paths import file_name
 from headrace.spark.sources.source import Scan
@@ -50,18 +57,22 @@ class View:
         if policy.startswith("INCREMENTAL"):
             self._check_incremental()
 
-    def refresh(self, *, full: bool = False, wait: float = 600.0) -> RefreshReport:
+    def refresh(self, *, full: bool = False, wait: float = 600.0, progress: Progress = silent) -> RefreshReport:
         """Bring the result up to date with all the data that is there now. ``full`` computes it from scratch;
-        ``wait`` is how many seconds to wait for another process that refreshes the view."""
+        ``wait`` is how many seconds to wait for another process that refreshes the view; ``progress`` is told of every
+        step (``runtime.progress``)."""
         try:
-            with lease(self._folder / "lease", f'view "{self.name}"', wait):
+            with self._lease(wait):
                 started = time.time()
+                progress(Looking(self.name))
                 try:
                     self._reload()
-                    return self._refresh(full, started)
+                    report = self._refresh(full, started, progress)
                 except Exception as problem:
                     self._tell_failure(problem, started)
                     raise
+                progress(RunDone(self.name, report))
+                return report
         except OSError as problem:
             raise StateError(
                 "STORAGE",
@@ -84,15 +95,40 @@ class View:
 
     def explain(self) -> str:
         """How the view is maintained: each operator's method, the states, and the reason for each recompute."""
+        return explain(self.explain_data())
+
+    def explain_data(self) -> dict[str, Any]:
+        """The same facts as plain data, for programs."""
         planner = self._planner
-        plan = planner.refresh(planner.worst)
+        plan = planner.load() if self.policy == "FULL" else planner.refresh(planner.worst)
         sizes = {n: s.table.bytes() for n, s in self._states.items()}
-        return explain(self.name, plan, planner.kept, sizes)
+        last = self._result.last_run()
+        seconds = last["paces"] if last else {}
+        return explain_data(self.name, plan, planner.kept, sizes, policy=self.policy, seconds=seconds)
 
     def history(self) -> DataFrame:
         """All runs, the failed ones too: when, how and why, rows by source, seconds by step, sizes."""
         self._history.table.reload()
         return self._engine.read(self._history.table)
+
+    def waiting(self) -> dict[str, int]:
+        """Rows that are not read yet, by source; all of its rows where the view will have to be computed anew."""
+        self._result.reload()
+        last = self._result.last_run()
+        return {n: unread(s, position(last, n, s)) for n, s in self._sources.items()}
+
+    def status(self) -> ViewStatus:
+        """How the view stands: its last run, what waits for it, what it takes on disk."""
+        return self.warehouse.status(only=(self.name,))[self.name]
+
+    def check(self, *, wait: float = 600.0) -> Check:
+        """Compare the result with what Spark answers from scratch on the data that the view has seen: EXCEPT ALL in
+        both directions. Floats and doubles may differ by rounding."""
+        return check(self, wait)
+
+    def drop(self, *, wait: float = 600.0) -> int:
+        """Remove the view with all that it keeps; returns the bytes freed."""
+        return self.warehouse.drop(self.name, wait=wait)
 
     @property
     def schema(self) -> StructType:
@@ -147,7 +183,10 @@ class View:
         for table in (self._result, self._history.table, *(s.table for s in self._states.values())):
             table.reload()
 
-    def _refresh(self, full: bool, started: float) -> RefreshReport:
+    def _lease(self, wait: float) -> AbstractContextManager[None]:
+        return lease(self._folder / "lease", f'view "{self.name}"', wait)
+
+    def _refresh(self, full: bool, started: float, progress: Progress) -> RefreshReport:
         if self._query.reads_clock:
             self._define()
         self._settings = self._engine.settings()
@@ -166,10 +205,11 @@ class View:
         have = self._still_good(reason, last)
         if have and last is not None and reason is not None:
             # The new definition first where the old one was, over the states that both have, and then on from there.
-            report = self._run("full", reason, self._planner.load(have), Reached(), since, last, started, have)
+            plan = self._planner.load(have)
+            report = self._run("full", reason, plan, Reached(), since, last, started, progress, have)
             if since == until:
                 return report
-            on = self._refresh(False, started)
+            on = self._refresh(False, started, progress)
             return replace(on, method="full", code=report.code, reason=report.reason)
         if reason is not None:
             method, plan = ("initial" if last is None else "full"), self._planner.load()
@@ -182,14 +222,14 @@ class View:
             method = "incremental" if moved else "unchanged"
             plan = self._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)))
         try:
-            return self._run(method, reason, plan, since, until, last, started)
+            return self._run(method, reason, plan, since, until, last, started, progress)
         except self._engine.query_failures as problem:
             if plan.situation is None or self.policy == "INCREMENTAL STRICT":
                 raise
             # Rows of different versions meet in an incremental run, and an expression may fail on a pair that
             # no version has. Whether the query itself fails, only the whole answer tells.
             failed = Reason("RUN_FAILED", str(problem).splitlines()[0])
-            return self._run("full", failed, self._planner.load(), Reached(), until, last, started)
+            return self._run("full", failed, self._planner.load(), Reached(), until, last, started, progress)
 
     def _reason_to_load(self, full: bool, last: dict[str, Any] | None, since: Reached, until: Reached) -> Reason | None:
         if last is None:
@@ -240,6 +280,7 @@ class View:
         until: Reached,
         last: dict[str, Any] | None,
         started: float,
+        progress: Progress,
         have: frozenset[str] = frozenset(),
     ) -> RefreshReport:
         for name, state in self._states.items():
@@ -247,13 +288,19 @@ class View:
                 state.table.rewind(last["states"][name])
             elif not state.sound():
                 state.table.drop()
+        pace = Pace(last["paces"], last.get("step_paces", {})) if last else Pace()
+        expected = pace.runs.get(method)
+        rows_in = {n: self._delta(n, since, until).rows for n in self._sources}
+        why = str(reason) if reason else None
+        progress(RunBegan(self.name, method, why, len(plan.steps), rows_in, expected))
+        watch = Telling(self.name, method, plan, pace.steps.get(method, {}), progress)
         read = any(self.name in view.below for view in self.warehouse.views.values())
-        run = self._engine.run(self.name, plan, self._sources, self._states, self._result, since, until, feed=read)
+        run = self._engine.run(
+            self.name, plan, self._sources, self._states, self._result, since, until, feed=read, watch=watch
+        )
         number = last["number"] + 1 if last else 1
-        paces: dict[str, float] = dict(last["paces"]) if last else {}
-        expected = paces.get(method)
         report = self._report(number, method, reason, started, since, until, plan, run.measures, expected)
-        paces[method] = report.seconds if expected is None else (expected + report.seconds) / 2
+        pace = pace.after(method, report.seconds, report.steps)
         record = report.record()
         with effect("result committed"):
             self._result.commit(
@@ -268,7 +315,8 @@ class View:
                     "states": {n: s.table.version for n, s in self._states.items()},
                     "fingerprint": self._planner.fingerprint,
                     "settings": self._settings,
-                    "paces": paces,
+                    "paces": pace.runs,
+                    "step_paces": pace.steps,
                     "record": record,
                 },
             )

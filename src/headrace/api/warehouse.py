@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.api.removal import remove_folder, vacuum
+from headrace.api.status import statuses
 from headrace.api.view import View
 from headrace.errors import ConfigError, QueryError
+from headrace.runtime.progress import Progress, RunFailed, RunSkipped, silent
 from headrace.runtime.report import PipelineError, PipelineReport, RefreshReport
+from headrace.runtime.status import ViewStatus
+from headrace.runtime.vacuum import Vacuum
 from headrace.spark.engine import Engine
+from headrace.spark.paths import file_name
 from headrace.spark.sources.source import SourceDescription, SourceReader
 
 if TYPE_CHECKING:
@@ -76,30 +82,84 @@ class Warehouse:
         self.views[name] = view
         return view
 
-    def refresh(self, *, full: bool = False, wait: float = 600.0) -> PipelineReport:
+    def refresh(
+        self,
+        *,
+        only: Collection[str] | None = None,
+        full: bool | Collection[str] = False,
+        wait: float = 600.0,
+        progress: Progress = silent,
+    ) -> PipelineReport:
         """Refresh all views, each after those it reads. One that fails keeps its last good result; so do the views
-        above it, the others go on, and when all is done the first failure is raised with the report as its note."""
+        above it, the others go on, and when all is done the first failure is raised with the report as its note.
+
+        ``only`` names the views to refresh: what they read stays as it is unless it is named too. ``full`` computes all
+        of them from scratch, or those that it names."""
+        chosen = frozenset(self.views) if only is None else self._known(only)
+        anew = self._known(full) if not isinstance(full, bool) else chosen if full else frozenset()
         refreshed: dict[str, RefreshReport] = {}
         failed: dict[str, Exception] = {}
         skipped: dict[str, str] = {}
-        for name in TopologicalSorter({n: v.below for n, v in self.views.items()}).static_order():
+        for name in self._in_order():
+            if name not in chosen:
+                continue
             blocked = next((b for b in sorted(self.views[name].below) if b in failed or b in skipped), None)
             if blocked is not None:
                 skipped[name] = skipped.get(blocked, blocked)
+                progress(RunSkipped(name, skipped[name]))
                 continue
             try:
-                refreshed[name] = self.views[name].refresh(full=full, wait=wait)
+                refreshed[name] = self.views[name].refresh(full=name in anew, wait=wait, progress=progress)
             except Exception as problem:
                 failed[name] = problem
+                progress(RunFailed(name, problem))
         report = PipelineReport(refreshed, failed, skipped)
         if failed:
             raise PipelineError(
                 "VIEWS_FAILED",
-                f"{len(failed)} of {len(self.views)} views could not be refreshed\n{report}",
+                f"{len(failed)} of {len(chosen)} views could not be refreshed\n{report}",
                 report=report,
                 hint="mend what each says and refresh again: what was refreshed stays, the rest is tried anew",
             ) from next(iter(failed.values()))
         return report
+
+    def status(self, *, only: Collection[str] | None = None) -> dict[str, ViewStatus]:
+        """How all views stand, or those in ``only``, each after those it reads. New data is looked for, none is run."""
+        chosen = frozenset(self.views) if only is None else self._known(only)
+        needed = chosen.union(*(self._below(self.views[name]) for name in chosen))
+        found = statuses(self.views[name] for name in self._in_order() if name in needed)
+        return {name: status for name, status in found.items() if name in chosen}
+
+    def drop(self, name: str, *, wait: float = 600.0) -> int:
+        """Remove a view with all that it keeps, also one that is not defined any more; returns the bytes freed."""
+        folder = self.path / "views" / file_name(name)
+        above = sorted(n for n, v in self.views.items() if name in v.below)
+        if above:
+            raise ConfigError(
+                "VIEW_IN_USE",
+                f'view "{name}" is read by {", ".join(above)}',
+                hint="drop those first, or define them over something else",
+            )
+        if name not in self.views and not folder.is_dir():
+            raise ConfigError("VIEW_UNKNOWN", f'there is no view "{name}"', hint=_known(self.views))
+        freed = remove_folder(folder, f'view "{name}"', wait) if folder.is_dir() else 0
+        self.views.pop(name, None)
+        return freed
+
+    def vacuum(self, *, forgotten: bool = False, wait: float = 600.0) -> Vacuum:
+        """Remove what no kept version of any view needs. Folders of views that are not defined any more are told, and
+        removed where ``forgotten`` asks for it."""
+        return vacuum(self.path / "views", list(self.views.values()), forgotten=forgotten, wait=wait)
+
+    def _in_order(self) -> Iterable[str]:
+        """The views, each after those it reads."""
+        return TopologicalSorter({n: v.below for n, v in self.views.items()}).static_order()
+
+    def _known(self, names: Collection[str]) -> frozenset[str]:
+        for name in names:
+            if name not in self.views:
+                raise ConfigError("VIEW_UNKNOWN", f'there is no view "{name}"', hint=_known(self.views))
+        return frozenset(names)
 
     def _readers(self, name: str) -> dict[str, SourceReader]:
         """What a view by that name can read: the sources, and all other views."""
@@ -132,5 +192,5 @@ class Warehouse:
             )
 
 
-def _known(names: dict[str, SourceReader]) -> str:
+def _known(names: Collection[str]) -> str:
     return f"there are: {', '.join(sorted(names)) or 'none'}"

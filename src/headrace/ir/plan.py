@@ -50,6 +50,7 @@ class Publish:
     replace: bool
     growing: bool = False
     cluster: Attr | None = None
+    name: str = field(default="publish", init=False)
 
 
 Step = Pin | Keep | Publish

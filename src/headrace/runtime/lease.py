@@ -23,21 +23,25 @@ _PAUSE = 0.05
 @contextmanager
 def lease(path: Path, what: str, wait: float) -> Iterator[None]:
     """Hold the lease at ``path``, or raise when another still holds it after ``wait`` seconds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
-        deadline = time.monotonic() + wait
-        while not _taken(file.fileno()):
-            if time.monotonic() >= deadline:
-                raise StateError(
-                    "BUSY",
-                    f"{what} is being refreshed by {_holder(path)}",
-                    hint="wait until it is done, or give more time: refresh(wait=seconds)",
-                )
-            time.sleep(_PAUSE)
-        file.truncate(0)
-        json.dump({"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}, file)
-        file.flush()
-        yield
+    deadline = time.monotonic() + wait
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+") as file:
+            while not _taken(file.fileno()):
+                if time.monotonic() >= deadline:
+                    raise StateError(
+                        "BUSY",
+                        f"{what} is being refreshed by {_holder(path)}",
+                        hint="wait until it is done, or give more time: refresh(wait=seconds)",
+                    )
+                time.sleep(_PAUSE)
+            if not _same(file.fileno(), path):  # its folder was dropped meanwhile
+                continue
+            file.truncate(0)
+            json.dump({"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}, file)
+            file.flush()
+            yield
+            return
 
 
 def _taken(file: int) -> bool:
@@ -46,6 +50,14 @@ def _taken(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _same(file: int, path: Path) -> bool:
+    """Whether an open file is still the one at its path."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _holder(path: Path) -> str:

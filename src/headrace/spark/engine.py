@@ -14,8 +14,9 @@ from headrace.ir.plan import Plan
 from headrace.ir.time import Reached
 from headrace.spark.batch import batch_answer
 from headrace.spark.catalyst import Catalyst
+from headrace.spark.compare import Difference, differences
 from headrace.spark.delta_log import Table
-from headrace.spark.execute import Measures, Run
+from headrace.spark.execute import Measures, Run, Watch
 from headrace.spark.history import History
 from headrace.spark.query import Query, stand_in
 from headrace.spark.schema import storable
@@ -76,9 +77,10 @@ class Engine:
         until: Reached,
         *,
         feed: bool,
+        watch: Watch | None = None,
     ) -> Run:
         with named_jobs(self.spark, f'headrace: view "{view}"'):
-            run = Run(self.catalyst, sources, states, result, since, until, feed=feed)
+            run = Run(self.catalyst, sources, states, result, since, until, feed=feed, watch=watch)
             run.run(plan)
             run.fold()
         return run
@@ -93,9 +95,10 @@ class Engine:
         return meaning(self.spark)
 
     def batch_answer(self, query: str | DataFrame, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
-        if not isinstance(query, str):
-            raise QueryError("NOT_SQL", "only a view written as SQL can be recomputed from its text", hint="use read()")
         return batch_answer(self.spark, query, sources, at)
+
+    def differences(self, actual: DataFrame, expected: DataFrame, shown: int) -> tuple[Difference, Difference]:
+        return differences(actual, expected, shown)
 
 
 __all__ = ["Engine", "History", "Measures", "Query", "Run", "State", "Table"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -51,6 +52,14 @@ class Measures:
     how: str = ""
 
 
+class Watch(Protocol):
+    """Who is told of each step before and after it is done. A step that folds a state is in no plan."""
+
+    def began(self, step: str) -> None: ...
+
+    def done(self, step: str, rows: int, seconds: float) -> None: ...
+
+
 class Run:
     """One run of a view between two versions."""
 
@@ -64,6 +73,7 @@ class Run:
         until: Reached,
         *,
         feed: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         self.catalyst = catalyst
         self.sources = sources
@@ -71,6 +81,7 @@ class Run:
         self.result = result
         self.since = since
         self.until = until
+        self.watch = watch
         self.measures = Measures()
         self.result_files: list[Path] = []
         self.overwrite = False
@@ -91,26 +102,35 @@ class Run:
         self._loading = plan.situation is None
         try:
             for step in plan.steps:
-                started = time.perf_counter()
-                self._work(self._reads(step))
-                match step:
-                    case Pin(name=name, rel=rel):
-                        self._frames[name], self._rows[name] = self._pin(self._compiler.compile(rel))
-                    case Keep():
-                        name = step.name
-                        self._keep(step)
-                    case Publish(replace=replaces):
-                        name = "publish"
-                        (self._replace if replaces else self._change)(step)
-                self.measures.seconds[name] = time.perf_counter() - started
+                with self._measured(step.name):
+                    self._work(self._reads(step))
+                    match step:
+                        case Pin(name=name, rel=rel):
+                            self._frames[name], self._rows[name] = self._pin(self._compiler.compile(rel))
+                        case Keep():
+                            self._keep(step)
+                        case Publish(name=name, replace=replaces):
+                            (self._replace if replaces else self._change)(step)
+                            self._rows[name] = self.measures.published
                 for node in nodes(step.rel):
                     if isinstance(node, Measured):
-                        self.measures.step_of[node.tvr] = name
+                        self.measures.step_of[node.tvr] = step.name
         finally:
             for held in self._held:
                 held.unpersist(False)
 
     # --- steps
+
+    @contextmanager
+    def _measured(self, step: str) -> Iterator[None]:
+        """Take the time of a step, and tell of it."""
+        if self.watch is not None:
+            self.watch.began(step)
+        started = time.perf_counter()
+        yield
+        self.measures.seconds[step] = seconds = time.perf_counter() - started
+        if self.watch is not None:
+            self.watch.done(step, self._rows[step], seconds)
 
     def _work(self, rows: int) -> None:
         """Work in one partition where all that is read is few rows."""
@@ -159,13 +179,13 @@ class Run:
         """Fold the Segments of every state that has come to need it into one, rows that cancel gone."""
         for state in self.states.values():
             if state.table.exists and state.worth_folding():
-                started = time.perf_counter()
-                self._work(state.table.rows())
-                frame = state.read(self.catalyst).consolidate().with_weight().select(state.attrs)
-                with effect("state compacted"):
-                    files, _ = self._write(state.table, frame, state.table.schema)
-                    state.table.commit(files, overwrite=True)
-                self.measures.seconds[f"fold {state.name}"] = time.perf_counter() - started
+                step = f"fold {state.name}"
+                with self._measured(step):
+                    self._work(state.table.rows())
+                    frame = state.read(self.catalyst).consolidate().with_weight().select(state.attrs)
+                    with effect("state compacted"):
+                        files, self._rows[step] = self._write(state.table, frame, state.table.schema)
+                        state.table.commit(files, overwrite=True)
 
     def _segment(self, state: State, files: list[Path]) -> Frame:
         """The Delta just kept, to be read by later steps."""

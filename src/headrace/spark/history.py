@@ -44,6 +44,15 @@ class History:
             files = self.table.write_arrow(pa.Table.from_pylist(rows, schema=self.table.arrow_schema))
             self.table.commit(files, overwrite=len(rows) > 1, run={"number": number})
 
+    def failure(self) -> dict[str, Any] | None:
+        """The newest record, when it is one of a run that failed."""
+        files = self.table.files() if self.table.exists else []
+        rows = pq.read_table(max(files, key=lambda f: f.added).path).to_pylist() if files else []
+        newest = max(rows, key=lambda r: r["started"], default=None)
+        if newest is None or newest["error"] is None:
+            return None
+        return {**newest, "started": newest["started"].timestamp()}
+
     def _folded(self) -> list[dict[str, Any]]:
         """All rows so far when they are in many files, else none."""
         files = self.table.paths() if self.table.exists else []

@@ -42,6 +42,13 @@ class Query:
             self.root: Node = Reader(catalyst).read(execution.optimizedPlan())
 
 
+def analysed(session: SparkSession, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Any:
+    """A query as Spark resolves it, over stand-ins for the sources."""
+    if isinstance(query, str):
+        return _resolved(session, query, schemas).analyzed()
+    return query._jdf.queryExecution().analyzed()
+
+
 def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
     """An empty relation that the optimiser keeps as a leaf and whose columns say where they come from."""
     fields = [StructField(f.name, f.dataType, True, {SOURCE_KEY: name, FIELD_KEY: f.name}) for f in schema]
