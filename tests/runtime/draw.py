@@ -78,7 +78,7 @@ def expected_due(policy: Policy, m: Moment) -> bool:
         case AfterRows(rows, source):
             return sum(r for n, r in m.unread.items() if source in (None, n)) >= rows
         case DownstreamOf(names):
-            return any(n in m.published for n in names or INPUTS)
+            return any(not names or n in names for n in m.published)
         case Every(length):
             return m.last is None or m.last.started > m.now or m.now - m.last.started >= length
         case Cron(text):

@@ -31,7 +31,8 @@ def berlin(*when: int, fold: int = 0) -> float:
 # Laws
 
 
-@given(policies, moments())
+@given(single | policies, moments())
+@settings(max_examples=600)
 def test_due_is_what_the_words_say(policy: Policy, moment: Moment) -> None:
     assert policy.due(moment) == expected_due(policy, moment)
 
