@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[dict[str, str], str, str, str]] = {
         {"a.py": PYTHON + "import nothing_by_that_name\n"},
         "DEFINITIONS_FILE",
         "a.py:3",
-        "nothing_of",
+        "nothing_by",
     ),
     "a file that is not Python": ({"a.py": "def (:\n"}, "DEFINITIONS_FILE", "a.py:1", "SyntaxError"),
     "a session that is changed": (
@@ -260,7 +260,7 @@ def test_names_to_refresh(spark: SparkSession, tmp_path: Path) -> None:
     made.run()
     assert list(made.run(refresh=["Two"]).refreshed) == ["two"]
     report = made.run(refresh=["two"], full_refresh=["default.one"])
-    assert {n: r.method for n, r in report.refreshed.items()} == {"one": "full", "two": "unchanged"}
+    assert {n: r.method for n, r in report.refreshed.items()} == {"one": "full", "two": "incremental"}
     assert {r.method for r in made.run(full_refresh_all=True).refreshed.values()} == {"full"}
     with pytest.raises(hr.ConfigError) as unknown:
         made.run(refresh=["three"])
