@@ -39,7 +39,7 @@ class Warehouse:
     def source(self, name: str, source: SourceDescription) -> None:
         """Register a base relation under the name that queries use."""
         self._check_name("source", name)
-        self.sources[name] = source.open(name, self.path / "sources", self.spark)
+        self.sources[name] = self._open(name, source)
 
     def table(self, name: str) -> DataFrame:
         """A stand-in for a source or a view, empty but with its columns, to build a query as a DataFrame."""
@@ -91,6 +91,9 @@ class Warehouse:
                 hint="mend what each says and refresh again: what was refreshed stays, the rest is tried anew",
             ) from next(iter(failed.values()))
         return report
+
+    def _open(self, name: str, source: SourceDescription) -> SourceReader:
+        return source.open(name, self.path / "sources", self.spark)
 
     def _readers(self, name: str) -> dict[str, SourceReader]:
         """What a view by that name can read: the sources, and all other views."""

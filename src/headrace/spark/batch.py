@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.ir.expr import Attr
 from headrace.ir.time import Reached
-from headrace.spark.catalyst import Catalyst
-from headrace.spark.query import quoted
+from headrace.spark.catalyst import Catalyst, items
+from headrace.spark.from_spark import FIELD_KEY, tag
+from headrace.spark.leaves import leaves, over
+from headrace.spark.query import Query, renamed, source_of
 from headrace.spark.session import mend
 from headrace.spark.sources.source import SourceReader
 
 
-def batch_answer(spark: SparkSession, query: str, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
-    """Lazily what Spark itself answers at a version."""
+def batch_answer(spark: SparkSession, query: Query, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
+    """Lazily what Spark itself answers at a version: its own plan of the query, with rows in the place of stand-ins."""
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     mend(session)
-    for name, source in sources.items():
-        net_rows(session, source, at.at(name)).createOrReplaceTempView(quoted(name))
-    return session.sql(query)
+    c = Catalyst(session)
+    others = [
+        (leaf, _rows(c, leaf, sources[name], at.at(name)))
+        for leaf in leaves(c.jvm, query.analysed)
+        if (name := source_of(leaf)) in sources  # Spark drops the others, for no row of them can matter
+    ]
+    return c.frame(over(c.jvm, query.analysed, others))
+
+
+def _rows(c: Catalyst, leaf: Any, source: SourceReader, at: int) -> Any:
+    """The rows of a source under the exprIds of its stand-in."""
+    plan = net_rows(c.spark, source, at)._jdf.queryExecution().analyzed()
+    names = source.schema.names
+    return renamed(c, plan, [names.index(str(tag(a, FIELD_KEY))) for a in items(leaf.output())], leaf)
 
 
 def net_rows(session: SparkSession, source: SourceReader, at: int) -> DataFrame:
