@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +11,13 @@ import pytest
 from deltalake import write_deltalake
 from oracle import same_rows
 from pyspark.sql import DataFrame, SparkSession
+from sources.kept import Kept
 
 import headrace as hr
 
 
-@pytest.fixture
-def session(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
-    """A session with a database of its own, so that tables of one test are not those of another."""
-    name = "db_" + tmp_path.name.replace("-", "_")[-40:]
-    own = spark.newSession()
-    own.sql(f"CREATE DATABASE {name} LOCATION '{tmp_path / 'db'}'")
-    own.sql(f"USE {name}")
-    yield own
-    own.sql(f"DROP DATABASE {name} CASCADE")
-
-
 def rows(session: SparkSession, *ids: int) -> DataFrame:
     return session.createDataFrame([(i, "abc"[i % 3], i * 1.5) for i in ids], "id int, kind string, price double")
-
-
-class Kept:
-    """A view over what it names, against the same query run by Spark alone."""
-
-    def __init__(self, session: SparkSession, folder: Path, query: str, **options: Any) -> None:
-        self.session = session
-        self.query = query
-        self.warehouse = hr.Warehouse(folder / "warehouse", spark=session)
-        self.view = self.warehouse.view("v", query, **options)
-
-    def check(self, method: str, code: str | None = None) -> hr.RefreshReport:
-        report = self.view.refresh()
-        assert (report.method, report.code) == (method, code)
-        same_rows(self.view.read(), self.truth())
-        same_rows(self.view.recompute(), self.truth())
-        return report
-
-    def truth(self) -> DataFrame:
-        """In a session that has seen no file yet."""
-        return SparkSession(self.session.sparkContext, self.session._jsparkSession.cloneSession()).sql(self.query)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "json", "orc", "text"])

@@ -22,11 +22,11 @@ def batch_answer(spark: SparkSession, query: Query, sources: Mapping[str, Source
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     mend(session)
     c = Catalyst(session)
-    others = [
-        (leaf, _rows(c, leaf, sources[name], at.at(name)))
-        for leaf in leaves(c.jvm, query.analysed)
-        if (name := source_of(leaf)) in sources  # Spark drops the others, for no row of them can matter
-    ]
+    others = []
+    for leaf in leaves(c.jvm, query.analysed):
+        name = source_of(leaf)
+        if name is not None and name in sources:  # Spark drops the others, for no row of them can matter
+            others.append((leaf, _rows(c, leaf, sources[name], at.at(name))))
     return c.frame(over(c.jvm, query.analysed, others))
 
 

@@ -124,6 +124,9 @@ class Query:
         parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(query)
         others = []
         for leaf in leaves(self._jvm, parsed):
+            if kind(leaf) == "RelationTimeTravel":
+                why = NotASource("a view follows a table, and never stays at one version", "leave out AS OF")
+                raise self._refused(leaf.relation(), why)
             named = path_in_sql(leaf)
             if named is None:
                 continue

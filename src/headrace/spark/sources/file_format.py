@@ -215,7 +215,7 @@ class TextFormat(FileFormat):
             counts = self._count(files, schema)
         except (PySparkException, Py4JJavaError) as problem:
             self._find_bad(files, schema)
-            raise self._corrupt(files[0].relative, _first_line(problem)) from problem
+            raise self._corrupt(files[0].relative, first_line(problem)) from problem
         return [(sum(kinds.values()), self._leaves(f, kinds)) for f, kinds in zip(files, counts, strict=True)]
 
     def _leaves(self, file: FoundFile, kinds: Mapping[str | None, int]) -> int:
@@ -230,10 +230,10 @@ class TextFormat(FileFormat):
                 if "header" in str(problem):
                     raise SourceError(
                         "FILE_SCHEMA",
-                        f'source "{self.source}": {file.relative} has another header: {_first_line(problem)}',
+                        f'source "{self.source}": {file.relative} has another header: {first_line(problem)}',
                         hint=f"its columns must be, in this order: {', '.join(self.stored(schema).names)}",
                     ) from problem
-                raise self._corrupt(file.relative, _first_line(problem)) from problem
+                raise self._corrupt(file.relative, first_line(problem)) from problem
 
     def _count(self, files: Sequence[FoundFile], schema: StructType) -> list[Counter[str | None]]:
         """For each file how many rows it has of each kind of change. Every value of every line is read: Spark would
@@ -283,7 +283,8 @@ def _path(text: str) -> Path:
     return Path("/" + unquote(text.split(":", 1)[1]).lstrip("/"))
 
 
-def _first_line(problem: Exception) -> str:
+def first_line(problem: Exception) -> str:
+    """What an error of Spark's says, in short."""
     text = str(getattr(problem, "java_exception", None) or problem).strip()
     return text.splitlines()[0][:300] if text else type(problem).__name__
 

@@ -23,6 +23,7 @@ from pyspark.sql.types import StructField, StructType
 from headrace.errors import SourceError
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.paths import file_name
+from headrace.spark.session import reading_session
 from headrace.spark.sources.file_format import FoundFile, file_format
 from headrace.spark.sources.file_order import FileOrder, OrderFile, TableFile, Values
 from headrace.spark.sources.listing import Listing
@@ -73,8 +74,9 @@ class FileTableReader(SourceReader):
         self.table = table
         self.schema = StructType([StructField(f.name, f.dataType, True) for f in table.schema])
         self.kind = table.kind
-        self._format = file_format(table.format, name, spark, False, table.reading, strict=False)
-        self._listing = Listing(name, table, spark)
+        session = reading_session(spark)
+        self._format = file_format(table.format, name, session, False, table.reading, strict=False)
+        self._listing = Listing(name, table, session)
         self._file = OrderFile(order)
         self._order = self._file.load()
         self._relations = Relations()

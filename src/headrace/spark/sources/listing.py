@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -19,7 +20,7 @@ from headrace.errors import SourceError
 from headrace.spark.catalyst import items
 from headrace.spark.jvm import java_class
 from headrace.spark.schema import nullable
-from headrace.spark.session import reading_session
+from headrace.spark.sources.file_format import first_line
 from headrace.spark.sources.file_order import TableFile
 
 if TYPE_CHECKING:
@@ -29,20 +30,20 @@ _PATHS = ("path", "paths", "__globpaths__")
 
 
 class Listing:
-    """The files of one table."""
+    """The files of one table. ``session`` is one that nobody else reads in."""
 
-    def __init__(self, name: str, table: FileTable, spark: SparkSession) -> None:
+    def __init__(self, name: str, table: FileTable, session: SparkSession) -> None:
         self.name = name
         self.table = table
-        self._spark = spark
+        self._session = session
         self._held: Any = None
 
     def files(self) -> dict[str, TableFile]:
         """Each file by its path, with the values of its partition. Its rows are not counted yet."""
         try:
             relation = self._relation()
-            listed = json.loads(java_class(self._spark._jvm, "Listing").newInstance().of(relation))
-        except AnalysisException as problem:
+            listed = json.loads(java_class(self._session._jvm, "Listing").newInstance().of(relation))
+        except (PySparkException, Py4JJavaError) as problem:
             raise self._unreadable(problem) from problem
         if listed:
             self._check(relation)
@@ -66,8 +67,9 @@ class Listing:
         if self._held is not None:
             self._held.location().refresh()
             return self._held
-        session = reading_session(self._spark)
+        session = self._session
         if self.table.table:
+            session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
             frame = session.read.table(".".join(f"`{p.replace('`', '``')}`" for p in self.table.table))
         else:
             glob = {"__globPaths__": "true" if self.table.pattern else "false"}
@@ -109,10 +111,13 @@ class Listing:
             hint="define the view anew; it still reads as before",
         )
 
-    def _unreadable(self, problem: AnalysisException) -> SourceError:
+    def _unreadable(self, problem: Exception) -> SourceError:
+        what = first_line(problem)
+        if not isinstance(problem, AnalysisException):
+            return self._other(what)  # a directory whose value is of another type, or at another depth
         return SourceError(
             "TABLE_MISSING",
-            f'source "{self.name}" cannot be found: {str(problem).splitlines()[0]}',
+            f'source "{self.name}" cannot be found: {what}',
             hint="bring it back, or define the view anew; it still reads as before",
         )
 
