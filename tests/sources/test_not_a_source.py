@@ -129,6 +129,45 @@ def test_a_name_that_is_taken(warehouse: hr.Warehouse, tmp_path: Path) -> None:
     assert refused(warehouse, f"SELECT id FROM parquet.`{tmp_path}/p`").code == "NAME_TAKEN"
 
 
+def test_what_a_view_publishes_is_read_by_its_name(warehouse: hr.Warehouse, tmp_path: Path) -> None:
+    first = warehouse.view("First one", f"SELECT k, count(*) AS n FROM parquet.`{tmp_path}/p` GROUP BY k")
+    first.refresh()
+    for query in (first.read(), f"SELECT * FROM delta.`{first._folder}/table`"):
+        problem = refused(warehouse, query)
+        assert (problem.code, "First one" in problem.message) == ("NOT_A_SOURCE", True)
+    view = warehouse.view("v", warehouse.table("First one").select("n"))
+    view.refresh()
+    assert sorted(map(tuple, view.read().collect())) == [(2,), (3,)]
+
+
+def test_a_delta_table_and_its_files_are_two_sources(warehouse: hr.Warehouse, tmp_path: Path) -> None:
+    from deltalake import DeltaTable, write_deltalake
+
+    write_deltalake(str(tmp_path / "d"), warehouse.spark.range(3).toArrow())
+    write_deltalake(str(tmp_path / "d"), warehouse.spark.range(5).toArrow(), mode="overwrite")
+    assert DeltaTable(str(tmp_path / "d")).version() == 1
+    both = warehouse.view(
+        "v",
+        f"""SELECT (SELECT count(*) FROM delta.`{tmp_path}/d`) AS live,
+                                   (SELECT count(*) FROM parquet.`{tmp_path}/d`) AS stored""",
+    )
+    assert len(both.refresh().rows_in) == 2
+    assert [tuple(r) for r in both.read().collect()] == [(5, 8)]
+
+
+def test_a_file_that_vanishes_under_the_hand(warehouse: hr.Warehouse, tmp_path: Path) -> None:
+    """What was found and is gone when it is read is told: Spark would pass over it."""
+    view = warehouse.view("v", f"SELECT k, count(*) AS n FROM parquet.`{tmp_path}/p` GROUP BY k")
+    view.refresh()
+    gone = next((tmp_path / "p").glob("part-*"))
+    gone.unlink()
+    with pytest.raises(hr.SourceError) as caught:
+        view.recompute()
+    assert caught.value.code == "FILE_VANISHED"
+    assert view.refresh().code == "HISTORY_CUT"
+    view.recompute()
+
+
 def test_files_of_the_second_kind(warehouse: hr.Warehouse, tmp_path: Path) -> None:
     """Spark has two ways to read files. Whichever a session prefers, they are a source."""
     spark = warehouse.spark

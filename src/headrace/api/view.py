@@ -104,7 +104,7 @@ class View:
 
     def _define(self) -> None:
         known = self.warehouse._readers(self.name)
-        self._query: Query = self._engine.query(self.name, self.query, known, self.warehouse._open)
+        self._query: Query = self._engine.query(self.name, self.query, known, self.warehouse._find)
         sources = known | self._query.found
         if not self._query.deterministic and self.policy != "FULL":
             raise QueryError(

@@ -53,6 +53,7 @@ class Query:
         self.name = name
         self.text = query if isinstance(query, str) else None
         self.found: dict[str, SourceReader] = {}
+        self._described: dict[str, SourceDescription] = {}
         self._catalyst = catalyst
         self._sources = sources
         self._open = open
@@ -146,8 +147,7 @@ class Query:
         except NotASource as problem:
             raise self._refused(leaf, problem) from problem
         name = str(folder)
-        if name not in self.found:
-            self._find(name, DeltaTable(folder))
+        self._find(name, DeltaTable(folder))
         return _analysed(stand_in(session, name, self.found[name].schema))
 
     # --- tables that are not registered
@@ -173,13 +173,16 @@ class Query:
                 tables.append((leaf, table))
         others = []
         for (leaf, table), name in zip(tables, source_names(t for _, t in tables), strict=True):
-            if name not in self.found:
-                self._find(name, table)
+            if isinstance(self._described.get(name), DeltaTable):
+                name = f"{name} as {table.format}"
+            self._find(name, table)
             empty = _analysed(stand_in(session, name, table.schema))
             others.append((leaf, renamed(self._catalyst, empty, range(len(table.schema)), leaf)))
         return others
 
     def _find(self, name: str, table: SourceDescription) -> None:
+        if self._described.setdefault(name, table) == table and name in self.found:
+            return
         if name in self._sources:
             raise ConfigError(
                 "NAME_TAKEN",

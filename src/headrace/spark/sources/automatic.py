@@ -18,8 +18,10 @@ from pyspark.sql.types import StructType
 
 from headrace.spark.catalyst import items
 from headrace.spark.leaves import kind
+from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.sources.file_table import FileTable
 from headrace.spark.sources.listing import relation_options, without_paths
+from headrace.spark.sources.source import SourceDescription
 
 FORMATS = ("parquet", "csv", "json", "orc", "text")
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
@@ -65,6 +67,16 @@ def source_name(table: FileTable) -> str:
     return f"{paths} ({', '.join(f'{k}={v}' for k, v in table.options)})" if table.options else paths
 
 
+def source_paths(source: SourceDescription) -> list[str]:
+    """The paths of a table that a query names, as this machine writes them."""
+    match source:
+        case FileTable(paths=paths):
+            return [local_path(p) for p in paths]
+        case DeltaTable(path=path):
+            return [os.path.abspath(path)]
+    return []
+
+
 def source_names(tables: Iterable[FileTable]) -> list[str]:
     """A name for each of the tables of one query: where one is read with different columns, these are part of it."""
     given = list(tables)
@@ -78,7 +90,7 @@ def source_names(tables: Iterable[FileTable]) -> list[str]:
 
 
 def _way(table: FileTable) -> str:
-    return " ".join([table.schema.simpleString(), *(f"{k}={v}" for k, v in table.options)])
+    return " ".join([table.format, table.schema.simpleString(), *(f"{k}={v}" for k, v in table.options)])
 
 
 def path_in_sql(leaf: Any) -> tuple[str, str] | None:

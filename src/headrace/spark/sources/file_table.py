@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -132,11 +133,23 @@ class FileTableReader(SourceReader):
 
     def _made(self, files: Sequence[TableFile], c: Catalyst) -> Any:
         """The files as one relation. Partition values are told with them, not read from their paths."""
-        kind, options, told = self.table.format, self.table.reading, self.table.partitioned_by
-        if not files or not told.fields:
-            schema = self.table.stored if files else self.schema
-            return c.files(kind, [Path(f.path) for f in files], schema, options)
+        if not files:
+            return c.files(self.table.format, [], self.schema)
         parts: dict[Values, list[Path]] = {}
-        for f in files:
-            parts.setdefault(f.partition, []).append(Path(f.path))
-        return c.partitioned_files(self.table.stored, told, list(parts.items()), kind, options)
+        for file in files:
+            self._check_there(file)
+            parts.setdefault(file.partition, []).append(Path(file.path))
+        told, table = list(parts.items()), self.table
+        return c.partitioned_files(table.stored, table.partitioned_by, told, table.format, table.reading)
+
+    def _check_there(self, file: TableFile) -> None:
+        """Spark would pass over a file that is gone."""
+        with suppress(FileNotFoundError):
+            stat = Path(file.path).stat()
+            if (stat.st_size, stat.st_mtime_ns) == (file.size, file.modified):
+                return
+        raise SourceError(
+            "FILE_VANISHED",
+            f'source "{self.name}": {file.path} has been replaced or removed since it was found',
+            hint="refresh the view: it is computed anew from what is there",
+        )
