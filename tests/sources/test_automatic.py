@@ -124,6 +124,22 @@ def test_lines_that_do_not_fit_are_read_as_spark_reads_them(session: SparkSessio
     same_rows(view.read(), again)
 
 
+def test_columns_that_spark_infers_and_several_paths(session: SparkSession, tmp_path: Path) -> None:
+    """What was inferred is settled: a later line that does not fit is read as under a schema that was given."""
+    for name, text in (("one", "the id,größe\n1,2.5\n"), ("two", "the id,größe\n2,\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").write_text(text)
+    paths = [str(tmp_path / "one"), str(tmp_path / "two")]
+    frame = session.read.csv(paths, header=True, inferSchema=True)
+    assert [f.dataType.simpleString() for f in frame.schema] == ["int", "double"]
+    view = hr.Warehouse(tmp_path / "warehouse", spark=session).view("v", frame)
+    assert list(view.refresh().rows_in) == [", ".join(paths) + " (header=true, inferschema=true)"]
+    (tmp_path / "one" / "b.csv").write_text("the id,größe\n3,huge\n")
+    assert view.refresh().method == "incremental"
+    same_rows(view.read(), session.read.csv(paths, header=True, schema=frame.schema))
+    assert view.read().where("`größe` IS NULL").count() == 2
+
+
 @pytest.mark.parametrize("glob", ["*", "{one,two}", "???"])
 def test_a_pattern_matches_what_comes_later(session: SparkSession, tmp_path: Path, glob: str) -> None:
     rows(session, 1, 2).write.parquet(str(tmp_path / "in" / "one"))

@@ -22,15 +22,14 @@ PARTS = ("number", "day", "word", "amount", "moment", "flag")
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_the_types_that_spark_finds(session: SparkSession, tmp_path: Path, form: str) -> None:
     folder = tmp_path / "t"
-    rows = session.sql(f"SELECT * FROM {VALUES}")
+    # Of a directory's name Spark takes whole seconds for a time, and anything finer for text.
+    rows = session.sql(f"SELECT * EXCEPT (moment), date_trunc('second', moment) AS moment FROM {VALUES}")
     rows.write.format(form).partitionBy(*PARTS).save(str(folder))
     first = "_c0" if form == "csv" else "id"
     kept = Kept(session, tmp_path, f"SELECT {first} AS id, {', '.join(PARTS)} FROM {form}.`{folder}`")
     kept.check("initial", "FIRST_RUN")
     kinds = {f.name: f.dataType.simpleString() for f in kept.view.read().schema}
-    assert [kinds[p] for p in PARTS] == ["int", "date", "string", "decimal(3,2)", "timestamp", "string"] or (
-        kinds["amount"] == "double" and kinds["day"] == "date"
-    )
+    assert [kinds[p] for p in PARTS] == ["int", "date", "string", "double", "timestamp", "string"]
     rows.where("id > 1").write.format(form).partitionBy(*PARTS).mode("append").save(str(folder))
     assert kept.check("incremental").rows_in == {str(folder): 3}
 

@@ -124,28 +124,23 @@ def delta_path(text: str) -> Path:
 
 def _of_relation(leaf: Any, relation: Any) -> FileTable:
     table = leaf.catalogTable().get() if leaf.catalogTable().isDefined() else None
-    made = relation.fileFormat().getClass().getName()
+    made = str(relation.fileFormat().getClass().getName())
     short = str(relation.fileFormat().toString()).lower()  # a format of others may have no short name
     if not made.startswith("org.apache.spark.sql.execution.datasources.") or short not in FORMATS:
-        raise NotASource(
-            f"files of the format {short} cannot be followed", f"use one of {', '.join(FORMATS)}, or Delta"
-        )
+        raise _other_format(made, short)
     if table is not None and table.provider().isDefined() and table.provider().get().lower() not in FORMATS:
         raise NotASource(f"it is a {table.provider().get()} table of the catalog")
-    options = relation_options(relation)
-    return _table(leaf, short, relation.location(), relation.dataSchema(), options, _parts(table))
+    return _table(leaf, short, relation.location(), relation.dataSchema(), relation_options(relation), _parts(table))
 
 
 def _of_connector(leaf: Any) -> FileTable:
     table = leaf.table()
     made = str(table.getClass().getName())
-    if not made.startswith("org.apache.spark.sql.execution.datasources.v2.") or not made.endswith("Table"):
-        raise NotASource(f"it is a table of the connector {made.rsplit('.', 1)[-1]}")
+    if table.getClass().getSuperclass().getSimpleName() != "FileTable":
+        raise _other_format(made, made.rsplit(".", 1)[-1])
     short = str(table.formatName()).lower()
     if short not in FORMATS:
-        raise NotASource(
-            f"files of the format {short} cannot be followed", f"use one of {', '.join(FORMATS)}, or Delta"
-        )
+        raise _other_format(made, short)
     stored = table.dataSchema()
     options = {str(k).lower(): str(v) for k, v in dict(table.options().asCaseSensitiveMap()).items()}
     found = _table(leaf, short, table.fileIndex(), stored, options, ())
@@ -166,8 +161,6 @@ def _table(
         raise NotASource("ignoreCorruptFiles would lose rows without a word", "leave the option out")
     if options.get("mode", "").upper() == "DROPMALFORMED":
         raise NotASource("which lines DROPMALFORMED drops depends on the columns in use", "use another mode")
-    if short in ("csv", "json") and options.get("mode", "").upper() not in ("", "PERMISSIVE", "FAILFAST"):
-        raise NotASource(f"there is no mode {options['mode']}", "use PERMISSIVE or FAILFAST")
     columns = StructType.fromJson(json.loads(leaf.schema().json()))
     paths = tuple(str(p.toString()) for p in items(location.rootPaths()))
     if len(set(paths)) < len(paths):
@@ -191,6 +184,12 @@ def _parts(table: Any) -> tuple[str, ...]:
     found = table.identifier()
     parts = (found.catalog(), found.database())
     return (*(str(p.get()) for p in parts if p.isDefined()), str(found.table()))
+
+
+def _other_format(made: str, short: str) -> NotASource:
+    if ".delta." in made:
+        return NotASource("a plug-in reads it", "write delta.`path` in SQL, or register it: hr.DeltaTable(path)")
+    return NotASource(f"what {short} holds cannot be followed", f"use one of {', '.join(FORMATS)}, or Delta")
 
 
 def _other_relation(relation: Any) -> str:
