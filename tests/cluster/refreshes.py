@@ -1,4 +1,5 @@
-"""Refreshes on a cluster of two executors, each a process of its own; one of them is killed while a run goes on.
+"""Refreshes on a cluster of two executors, each a process of its own; one of them is killed in every run, each time a
+step later.
 
 Prints a line for every refresh: its method, and whether the view is what Spark answers from scratch.
 """
@@ -66,18 +67,18 @@ def main() -> None:
     for name in ("t", "u"):
         warehouse.source(name, hr.Folder(folder / name))
     view = warehouse.view("v", SQL)
-    killed = False
-
-    def progress(event: object) -> None:
-        nonlocal killed
-        if isinstance(event, StepDone) and event.method == "incremental" and not killed:
-            killed = True
-            os.kill(executors()[0], signal.SIGKILL)
-            print("killed an executor after", event.name, flush=True)
-
     print(view.refresh().method, view.check().agrees, flush=True)
-    for number, rows in enumerate((ROWS, 10), start=1):
-        arrive(number, rows)
+    for number in range(1, 4):
+        arrive(number, ROWS if number < 3 else 10)
+        steps: list[str] = []
+
+        def progress(event: object, number: int = number, steps: list[str] = steps) -> None:
+            if isinstance(event, StepDone):
+                steps.append(event.name)
+                if len(steps) == number:
+                    os.kill(executors()[0], signal.SIGKILL)
+                    print("killed an executor after step", number, flush=True)
+
         print(view.refresh(progress=progress).method, view.check().agrees, flush=True)
     spark.stop()
 
