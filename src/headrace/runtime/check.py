@@ -23,6 +23,7 @@ class Check:
 
     @property
     def agrees(self) -> bool:
+        """Whether the result is what Spark answers, row for row."""
         return not self.missing and not self.surplus
 
     def __str__(self) -> str:

@@ -37,6 +37,7 @@ class Policy(ABC):
         """In a few words why it is due; where it is not, what there is so far."""
 
     def due(self, moment: Moment) -> bool:
+        """Whether the view is due at this moment."""
         at = self.next(moment)
         return at is not None and at <= moment.now
 

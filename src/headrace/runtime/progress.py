@@ -65,12 +65,16 @@ class StepDone:
 
 @dataclass(frozen=True)
 class RunDone:
+    """The view is up to date; ``report`` tells how."""
+
     view: str
     report: RefreshReport
 
 
 @dataclass(frozen=True)
 class RunFailed:
+    """The view keeps its last good result; ``problem`` is what went wrong."""
+
     view: str
     problem: Exception
 

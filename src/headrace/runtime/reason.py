@@ -22,6 +22,8 @@ CODES = {
 
 @dataclass(frozen=True)
 class Reason:
+    """A code of ``CODES``, and what is particular to this case."""
+
     code: str
     detail: str = ""
 

@@ -58,6 +58,7 @@ class RefreshReport:
 
     @property
     def state_bytes(self) -> int:
+        """What all states take on disk."""
         return sum(self.states.values())
 
     def record(self) -> dict[str, Any]:
@@ -67,6 +68,7 @@ class RefreshReport:
 
     @property
     def recomputed(self) -> tuple[OperatorReport, ...]:
+        """The operators that were recomputed, each with its reason."""
         return tuple(o for o in self.operators if o.method == "recompute")
 
     def __str__(self) -> str:

@@ -62,4 +62,5 @@ class ViewStatus:
 
     @property
     def state_bytes(self) -> int:
+        """What all states take on disk."""
         return sum(self.states.values())

@@ -47,10 +47,13 @@ class DeltaTable:
     path: str | os.PathLike[str]
 
     def open(self, name: str, folder: Path, spark: SparkSession) -> DeltaTableReader:
+        """The reader of the table under a name; which tables were at the path is kept in ``folder``."""
         return DeltaTableReader(name, Path(self.path), folder / f"{file_name(name)}.table.json")
 
 
 class DeltaTableReader(SourceReader):
+    """A ``DeltaTable`` as runs read it."""
+
     def __init__(self, name: str, path: Path, ids: Path) -> None:
         self.name = name
         self.path = path.absolute()

@@ -52,10 +52,13 @@ class Folder:
     options: Mapping[str, str] | None = None
 
     def open(self, name: str, folder: Path, spark: SparkSession) -> FolderReader:
+        """The reader of the folder under a name; the order of its files is kept in ``folder``."""
         return FolderReader(name, self, folder / f"{file_name(name)}.json", spark)
 
 
 class FolderReader(SourceReader):
+    """A ``Folder`` as runs read it: the position is the number of files."""
+
     def __init__(self, name: str, folder: Folder, manifest: Path, spark: SparkSession) -> None:
         self.name = name
         self.folder = folder

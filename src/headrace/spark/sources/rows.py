@@ -61,6 +61,7 @@ class Rows:
         self._record([*((_DELETE, tuple(r)) for r in delete), *((_INSERT, tuple(r)) for r in insert)])
 
     def open(self, name: str, folder: Path, spark: SparkSession) -> RowsReader:
+        """The reader of these rows under a name; rows that do not fit the schema are refused."""
         with self._lock:
             if self._schema is None:
                 self._schema = _schema(name, self._given)
@@ -72,6 +73,7 @@ class Rows:
 
     @property
     def start(self) -> int:
+        """The position before the first step."""
         return self._start
 
     @property
@@ -137,6 +139,8 @@ class Rows:
 
 
 class RowsReader(SourceReader):
+    """``Rows`` as runs read them; its plans are remembered."""
+
     can_shrink = True
 
     kind = "rows"
