@@ -38,10 +38,10 @@ class ChangeLogReader(SourceReader):
 
     kind = "SQLite change log"
     can_shrink = True  # some changes take rows away
-    schema = StructType.fromDDL(COLUMNS)
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
+        self.schema = StructType.fromDDL(COLUMNS)  # Spark reads the text, so there must be a session
         self._path = path
 
     def discover(self) -> int:

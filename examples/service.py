@@ -7,13 +7,15 @@ from time import sleep
 
 import headrace as hr
 from headrace.api.service import Service
-from headrace.runtime.progress import Event, RunDone
+from headrace.runtime.progress import Event, RunDone, RunFailed
 
 
 def told(event: Event) -> None:
     """Called in the threads of the runs; it should come back soon."""
     if isinstance(event, RunDone):
         print(str(event.report).splitlines()[0])
+    elif isinstance(event, RunFailed):  # it is tried again, after a pause that grows
+        print(f"{event.view} failed: {event.problem}")
 
 
 with tempfile.TemporaryDirectory() as folder:
