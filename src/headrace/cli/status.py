@@ -1,0 +1,88 @@
+"""`headrace status`: how the views of a project stand."""
+
+import time
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from headrace.cli.opening import opened
+from headrace.cli.options import AsJson, Master, Spec
+from headrace.cli.output import Output, explained
+from headrace.cli.terminal import ago, count, size, table
+from headrace.runtime.status import ViewStatus
+
+_WIDE = 110
+
+
+def status(
+    context: typer.Context,
+    spec: Spec = None,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how each view stands: how fresh it is, its last run, rows that wait for it, what it takes on disk.
+
+    New data is looked for and counted; nothing is run.
+    """
+    with explained(as_json) as output, opened(context, output, spec, master) as project:
+        found = project.warehouse.status()
+        for one in found.values():
+            output.line(**_data(one))
+        _show(output, list(found.values()))
+
+
+def _data(one: ViewStatus) -> dict[str, Any]:
+    last = one.last
+    return {
+        "view": one.view,
+        "policy": one.policy,
+        "fresh": one.fresh,
+        "lag_seconds": one.lag,
+        "last": None if last is None else vars(last),
+        "failure": None if one.failure is None else vars(one.failure),
+        "waiting": dict(one.waiting),
+        "problems": dict(one.problems),
+        "behind": list(one.behind),
+        "rows": one.rows,
+        "bytes": one.bytes,
+        "states": dict(one.states),
+        "state_bytes": one.state_bytes,
+    }
+
+
+def _show(output: Output, found: list[ViewStatus]) -> None:
+    wide = output.console.width >= _WIDE
+    numbers = ("rows waiting", "rows", "result", "state", "took")
+    columns = ["view", "freshness", "last run", *(["how", "took"] if wide else []), "rows waiting", "rows"]
+    shown = table(*columns, *(["result"] if wide else []), "state", right=numbers)
+    now = time.time()
+    for one in found:
+        last = one.last
+        when = "never" if last is None else f"{ago(now - last.started)} ago"
+        how = ["", ""] if last is None else [last.method, f"{last.seconds:.2f} s"]
+        bytes_ = [size(one.bytes)] if wide else []
+        waiting = "?" if one.problems else count(sum(one.waiting.values()))
+        row = [when, *(how if wide else []), waiting, count(one.rows), *bytes_, size(one.state_bytes)]
+        shown.add_row(one.view, _freshness(one), *row)
+    output.console.print(shown)
+    for one in found:
+        for source, problem in one.problems.items():
+            _note(output, f"{one.view}: {source} cannot be read: {problem}", "yellow")
+        if one.failure is not None:
+            what = one.failure.error.removeprefix("error: ").splitlines()[0]
+            _note(output, f"{one.view}: failed {ago(now - one.failure.started)} ago: {what}", "red")
+
+
+def _freshness(one: ViewStatus) -> Text:
+    if one.last is None:
+        return Text("no result", "yellow")
+    if one.fresh:
+        return Text("up to date", "green")
+    if one.lag is not None and not any(one.waiting.values()) and one.behind and not one.problems:
+        return Text(f"behind {one.behind[0]}", "yellow")
+    return Text(f"≤ {ago(one.lag or 0)} late", "yellow")
+
+
+def _note(output: Output, text: str, style: str) -> None:
+    output.console.print(Text(text, style), soft_wrap=not output.console.is_terminal)

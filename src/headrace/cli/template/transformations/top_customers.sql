@@ -1,0 +1,9 @@
+-- Which ten it keeps depends on all rows, so the LIMIT is recomputed; the sums below it are not.
+CREATE MATERIALIZED VIEW top_customers
+TBLPROPERTIES ('headrace.refresh_policy' = 'AUTO')
+AS
+SELECT customer_id, name, COUNT(*) AS orders, SUM(amount) AS revenue
+FROM orders JOIN customers USING (customer_id)
+GROUP BY customer_id, name
+ORDER BY revenue DESC
+LIMIT 10;
