@@ -21,7 +21,7 @@ def _folds_often(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def living(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """One view that lives through all the crashes."""
-    scene = Scene(spark, tmp_path_factory.mktemp("living"))
+    scene = Scene(spark, tmp_path_factory.mktemp("living"), above=True)
     scene.view().refresh()
     return scene
 
@@ -54,7 +54,7 @@ FIRST = ("before state committed", "after state committed", "after result commit
     ],
 )
 def test_a_crash_in_the_first_run(spark: SparkSession, tmp_path: Path, point: str) -> None:
-    scene = Scene(spark, tmp_path)
+    scene = Scene(spark, tmp_path, above=True)
     with faults.armed(point), pytest.raises(faults.Crash):
         scene.view().refresh()
     view = scene.view()
@@ -66,7 +66,7 @@ def test_a_crash_in_the_first_run(spark: SparkSession, tmp_path: Path, point: st
 def test_every_point_is_on_the_way(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passed: set[str] = set()
     monkeypatch.setattr(faults, "reached", passed.add)
-    scene = Scene(spark, tmp_path)
+    scene = Scene(spark, tmp_path, above=True)
     view = scene.view()
     view.refresh()
     scene.churn()

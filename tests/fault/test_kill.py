@@ -20,7 +20,7 @@ ROUND = 10
 @pytest.mark.parametrize("number", range(KILLS // ROUND))
 def test_killed_at_any_moment(spark: SparkSession, tmp_path: Path, number: int) -> None:
     draw = random.Random(number)
-    scene = Scene(spark, tmp_path, number)
+    scene = Scene(spark, tmp_path, number, above=True)
     view = scene.view()
     view.refresh()
     child = Child(spark, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from headrace.spark.sources.view_table import ViewReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from headrace.api.warehouse import Warehouse
 
@@ -41,12 +43,14 @@ _ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no
 class View:
     """A named query whose result is kept up to date."""
 
-    def __init__(self, warehouse: Warehouse, name: str, query: str | DataFrame, policy: str) -> None:
+    def __init__(
+        self, warehouse: Warehouse, name: str, query: str | DataFrame, policy: str, conf: Mapping[str, str]
+    ) -> None:
         self.warehouse = warehouse
         self.name = name
         self.query = query
         self.policy = policy
-        self._engine = warehouse._engine.fork()
+        self._engine = warehouse._engine.fork(conf)
         self._folder = warehouse.path / "views" / file_name(name)
         self._history = History(self._folder / "history")
         self._define()
@@ -125,6 +129,11 @@ class View:
     def drop(self, *, wait: float = 600.0) -> int:
         """Remove the view with all that it keeps; returns the bytes freed."""
         return self.warehouse.drop(self.name, wait=wait)
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of the result."""
+        return self._query.schema
 
     @property
     def below(self) -> frozenset[str]:

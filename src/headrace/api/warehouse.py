@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,8 +55,16 @@ class Warehouse:
             raise ConfigError("SOURCE_UNKNOWN", f'there is no source or view "{name}"', hint=_known(readers))
         return self._engine.stand_in(name, readers[name].schema)
 
-    def view(self, name: str, query: str | DataFrame, *, refresh_policy: str = "AUTO") -> View:
-        """Define a view, or continue one that is there: the same definition goes on where it was."""
+    def view(
+        self,
+        name: str,
+        query: str | DataFrame,
+        *,
+        refresh_policy: str = "AUTO",
+        conf: Mapping[str, str] | None = None,
+    ) -> View:
+        """Define a view, or continue one that is there: the same definition goes on where it was. ``conf`` are settings
+        of Spark's that hold for this view alone."""
         self._check_name("view", name)
         if refresh_policy not in POLICIES:
             raise ConfigError(
@@ -64,7 +72,7 @@ class Warehouse:
                 f'view "{name}": there is no refresh policy {refresh_policy!r}',
                 hint=f"use one of {', '.join(POLICIES)}",
             )
-        view = View(self, name, query, refresh_policy)
+        view = View(self, name, query, refresh_policy, conf or {})
         if name in self._below(view):
             raise QueryError(
                 "CYCLE",

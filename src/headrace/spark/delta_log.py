@@ -31,6 +31,7 @@ _CHANGES = "_change_data"
 FILE_ROWS = 250_000  # of a file that Spark writes: few enough that rewriting one is quick
 _REMEMBERED = 32  # lists of files, which never change
 _FEED = {"delta.enableChangeDataFeed": "true"}
+_APPEND_ONLY = {"delta.appendOnly": "true"}
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,13 @@ class File:
 
 
 class Table:
-    """One Delta table in a folder. ``schema`` is Spark's; every column may be NULL. ``feed`` is its change feed."""
+    """One Delta table in a folder. ``schema`` is Spark's; every column may be NULL. ``feed`` is its change feed;
+    ``append_only`` promises readers that no row leaves."""
 
-    def __init__(self, path: Path, schema: StructType, *, feed: bool = False) -> None:
+    def __init__(self, path: Path, schema: StructType, *, feed: bool = False, append_only: bool = False) -> None:
         self.path = path.absolute()
         self.schema = StructType([StructField(f.name, f.dataType, True) for f in schema])
-        self._configuration = _FEED if feed else {}
+        self._configuration = {**(_FEED if feed else {}), **(_APPEND_ONLY if append_only else {})}
         self._table: DeltaTable | None = None
         self._birth: tuple[int, int] | None = None
         self._listed: dict[tuple[str, int], list[File]] = {}
@@ -188,19 +190,22 @@ class Table:
         remove: Collection[File] = (),
         run: dict[str, Any] | None = None,
         changes: Path | None = None,
+        transaction: tuple[str, int] | None = None,
     ) -> int:
         """Make files part of the table, after what it holds less ``remove``, or alone; returns the version reached.
 
         Every commit is an application transaction, so that of two processes that opened the same version only the
         first commits. ``run`` is what the commit of a run says of it; ``changes`` is a file with the rows that came and
-        left, for those who would else have to find them in files that were rewritten.
+        left, for those who would else have to find them in files that were rewritten. ``transaction`` is one more, of
+        the application that writes through us.
         """
         now = int(time.time() * 1000)
         if run is not None and changes is not None:
             run = {**run, "changes": [self._relative(changes)]}
+        others = [transaction] if transaction else []
         properties = CommitProperties(
             custom_metadata={RUN_KEY: json.dumps(run)} if run is not None else None,
-            app_transactions=[Transaction(_APPLICATION, self.version + 1)],
+            app_transactions=[Transaction(_APPLICATION, self.version + 1), *(Transaction(*t) for t in others)],
         )
         mode = "overwrite" if overwrite else "append"
         schema = Schema.from_json(self.schema.json()) if overwrite else self.table.schema()

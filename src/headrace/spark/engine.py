@@ -20,7 +20,7 @@ from headrace.spark.execute import Measures, Run, Watch
 from headrace.spark.history import History
 from headrace.spark.query import Query, stand_in
 from headrace.spark.schema import storable
-from headrace.spark.session import named_jobs, start_session
+from headrace.spark.session import named_jobs, session_with, start_session
 from headrace.spark.settings import meaning
 from headrace.spark.sources.source import SourceReader
 from headrace.spark.state import State
@@ -34,8 +34,9 @@ class Engine:
     def __init__(self, spark: SparkSession | None) -> None:
         self.spark = spark if spark is not None else start_session()
 
-    def fork(self) -> Engine:
-        return Engine(self.spark)
+    def fork(self, conf: Mapping[str, str]) -> Engine:
+        """The same for another view, with settings of its own where it has some."""
+        return Engine(session_with(self.spark, conf) if conf else self.spark)
 
     @property
     def case_sensitive(self) -> bool:

@@ -14,6 +14,7 @@ from headrace.errors import QueryError
 from headrace.ir.rel import Node
 from headrace.spark.catalyst import Catalyst, items
 from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader
+from headrace.spark.names import quoted
 from headrace.spark.session import active, reading_session
 
 _CLOCK = re.compile(r"\b(current_date|current_timestamp|now|localtimestamp|current_time)\(", re.IGNORECASE)
@@ -39,6 +40,13 @@ class Query:
             self.reads_clock = bool(_CLOCK.search(analysed.toString()))
             self.schema: StructType = StructType.fromJson(_json(analysed.schema().json()))
             self.root: Node = Reader(catalyst).read(execution.optimizedPlan())
+
+
+def analysed(session: SparkSession, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Any:
+    """A query as Spark resolves it, over stand-ins for the sources."""
+    if isinstance(query, str):
+        return _resolved(session, query, schemas).analyzed()
+    return query._jdf.queryExecution().analyzed()
 
 
 def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
@@ -85,11 +93,6 @@ def _resolved(session: SparkSession, query: str, schemas: Mapping[str, StructTyp
         for source in rest:
             stand_in(session, source, schemas[source]).createOrReplaceTempView(quoted(source))
         return session.sql(query)._jdf.queryExecution()
-
-
-def quoted(name: str) -> str:
-    """A name as one identifier of SQL, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _spellings(name: str) -> set[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -44,27 +46,49 @@ _SINGLE = {
 }
 
 
-def start_session() -> SparkSession:
-    """A local session with settings fit for small deltas."""
-    return (
-        SparkSession.builder.appName("headrace")
-        .master("local[*]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "4g")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.buffer.pageSize", "1m")
-        .config("spark.log.level", "ERROR")
-        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        .getOrCreate()
-    )
+# Fit for small deltas on one machine, where Spark's own configuration says nothing else.
+_DEFAULTS = {
+    "spark.master": "local[*]",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.buffer.pageSize": "1m",
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_MEMORY = {"spark.driver.memory": "4g"}  # must be known before the JVM starts
+# What launching the JVM sets by itself, as for a shell.
+_NO_SHELL = {"spark.app.name": "headrace", "spark.ui.showConsoleProgress": "false"}
+
+
+def start_session(conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The session that is there, or a new one: with these settings first, then what spark-submit or spark-defaults.conf
+    say, then ours, of a local session."""
+    wanted = dict(conf or {})
+    builder = SparkSession.builder
+    if SparkSession.getActiveSession() is None and SparkContext._gateway is None:
+        if "PYSPARK_GATEWAY_PORT" not in os.environ and "SPARK_CONF_DIR" not in os.environ:
+            wanted = {**_MEMORY, **wanted}
+        launched = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
+        SparkContext._ensure_initialized(conf=launched)
+        wanted = {**_NO_SHELL, **wanted}
+    known = SparkConf()
+    for key, value in {**_DEFAULTS, **wanted}.items():
+        if key in wanted or not known.contains(key):
+            builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def session_with(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """A copy of a session with other settings."""
+    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for key, value in conf.items():
+        clone.conf.set(key, value)
+    return clone
 
 
 def reading_session(spark: SparkSession) -> SparkSession:
     """A copy of a session, with its functions and settings, in which queries are read and none is run."""
-    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    for key, value in _READING.items():
-        clone.conf.set(key, value)
+    clone = session_with(spark, _READING)
     mend(clone)
     return clone
 
@@ -77,10 +101,7 @@ def mend(session: SparkSession) -> None:
 
 def working_session(spark: SparkSession, *, single: bool) -> SparkSession:
     """A copy of a session in which a run works. In a single partition no join needs a copy of a side."""
-    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    for key, value in {**_WORKING, **(_SINGLE if single else {})}.items():
-        clone.conf.set(key, value)
-    return clone
+    return session_with(spark, {**_WORKING, **(_SINGLE if single else {})})
 
 
 @contextmanager

@@ -1,0 +1,85 @@
+"""The tables that a query names, and their places in its text, by Spark's own parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from headrace.spark.jvm import java_class
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table that a query names: the parts of its name, where it stands (from, up to), whether as a stream, and
+    whether the query gives it another name there."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+    streaming: bool
+    aliased: bool
+
+
+def named_tables(spark: SparkSession, query: str) -> list[Named]:
+    """The tables that a query names, in the order of its text. Names that the query itself defines are none."""
+    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
+    found = java_object(spark, "Names", plan)
+    local = {str(name).lower() for name in found.local()}
+    tables = [_named(text) for text in found.relations()]
+    outside = [t for t in tables if len(t.parts) > 1 or t.parts[0].lower() not in local]
+    return sorted(outside, key=lambda t: t.start)
+
+
+def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:
+    """The parts of a name as a query would write it."""
+    parts = spark._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
+    return tuple(str(parts.apply(i)) for i in range(parts.size()))
+
+
+def renamed(query: str, tables: list[Named], name: Callable[[Named], tuple[str, ...] | None]) -> str:
+    """A query with other names for some of its tables; ``name`` gives its parts, or None to leave it. Columns may be
+    written with the table's name before them, so it stays as an alias."""
+    for table in sorted(tables, key=lambda t: -t.start):
+        new = name(table)
+        if new is None:
+            continue
+        place = query[table.start : table.end]
+        # The place of a stream has the word STREAM in it, and may have an alias.
+        word = re.match(r"STREAM\b[\s(]*", place, re.IGNORECASE) if table.streaming else None
+        start = word.end() if word else 0
+        old = re.compile(r"\s*\.\s*".join(map(_spelt, table.parts)), re.IGNORECASE).match(place, start)
+        assert old is not None, f"{table} is not at its place in {query!r}"
+        rest = place[old.end() :]
+        if not table.aliased:
+            rest += f" AS {quoted(table.parts[-1])}"
+        query = query[: table.start] + place[:start] + ".".join(map(quoted, new)) + rest + query[table.end :]
+    return query
+
+
+def quoted(name: str) -> str:
+    """A name as one identifier of SQL, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _spelt(part: str) -> str:
+    quoted = re.escape("`" + part.replace("`", "``") + "`")
+    return f"(?:{quoted}|{re.escape(part)})"
+
+
+def _named(text: Any) -> Named:
+    start, stop, streaming, aliased, *parts = str(text).split("\x01")
+    return Named(tuple(parts), int(start), int(stop) + 1, streaming == "true", aliased == "true")
+
+
+def java_object(spark: SparkSession, name: str, *arguments: Any) -> Any:
+    """One of Headrace's Java objects, made of these arguments."""
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    values = gateway.new_array(jvm.java.lang.Object, len(arguments))
+    for i, argument in enumerate(arguments):
+        values[i] = argument
+    return java_class(jvm, name).getConstructors()[0].newInstance(values)
