@@ -20,9 +20,10 @@ def check(
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute views from scratch on the data that they have seen, and compare: EXCEPT ALL in both directions.
+    """Compare views with what Spark answers from scratch.
 
-    Exit code 3 when one differs. Floats and doubles may differ by rounding.
+    On the data that they have seen, by EXCEPT ALL in both directions. Exit code 3 when one differs. Floats and
+    doubles may differ by rounding.
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         agree = True

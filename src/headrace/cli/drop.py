@@ -21,9 +21,10 @@ def drop(
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the result, the states and the history of a view. Refused while another view reads it.
+    """Remove all that a view keeps.
 
-    Its definition stays where it is: while the project has it, the next run computes the view anew.
+    Its result, its states and its history; refused while another view reads it. Its definition stays where it is:
+    while the project has it, the next run computes the view anew.
     """
     if not yes:
         if as_json or not sys.stdin.isatty():

@@ -17,9 +17,10 @@ def dry_run(
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read and check a project without running it, and say for each view how it will be maintained, or why not.
+    """Check a project, and say how each view will be maintained.
 
-    Names, columns and types are resolved by Spark, as in a run; no row is read.
+    Or why it cannot be, and what of it will be recomputed. Names, columns and types are resolved by Spark, as in a
+    run; no row is read.
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         shown = table("view", "maintained", "reads")

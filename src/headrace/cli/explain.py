@@ -13,7 +13,7 @@ import headrace as hr
 from headrace.cli.opening import aside, opened, view_of
 from headrace.cli.options import AsJson, Master, Spec
 from headrace.cli.output import Output, explained
-from headrace.cli.terminal import seconds, size, table
+from headrace.cli.terminal import line, seconds, size, table
 from headrace.errors import ConfigError
 from headrace.planner.dot import dot
 
@@ -36,10 +36,11 @@ def explain(
         bool, typer.Option("--dot", help="A graph for Graphviz: headrace explain … --dot | dot -Tsvg")
     ] = False,
 ) -> None:
-    """Show the plan: the method of every operator, the states and their sizes, the steps of a refresh, the seconds that
-    earlier runs let expect, and the reason wherever something is recomputed.
+    """Show how a view, or the query in a file, is maintained.
 
-    A query in a file is read and not run. In a project it may use the names of the project.
+    The method of every operator, the states and their sizes, the steps of a refresh, the seconds that earlier runs
+    let expect, and the reason wherever something is recomputed. A query in a file is read and not run. In a
+    project it may use the names of the project.
     """
     with explained(as_json) as output, _view(context, output, what, source or [], spec, master) as view:
         data = view.explain_data()
@@ -110,9 +111,9 @@ def _show(output: Output, data: dict[str, Any]) -> None:
     how = "maintained incrementally" if incremental else f"computed anew on every run: policy {data['policy']}"
     console.print(f'view "{data["view"]}": {how}\n', soft_wrap=True, markup=False)
     kept = {name: place for place, name in enumerate((s["name"] for s in data["states"]), 1)}
-    plan = table("operator", "method", "state")
+    plan = table("operator", "method", "state", right=("state",), cut="operator")
     for o in data["operators"]:
-        text = Text("  " * o["depth"] + o["text"], "red" if o["reason"] else "")
+        text = line("  " * o["depth"] + o["text"], "red" if o["reason"] else "")
         plan.add_row(text, o["method"], str(kept.get(o["state"], "")))
     console.print(plan)
     for reason in dict.fromkeys(
@@ -121,17 +122,18 @@ def _show(output: Output, data: dict[str, Any]) -> None:
         console.print(Text(reason, "red"), soft_wrap=not console.is_terminal)
     console.print()
     if kept:
-        states = table("", "state", "keeps", "size", right=("", "size"))
+        states = table("", "state", "keeps", "size", right=("", "size"), cut="keeps")
         for state in data["states"]:
             held = size(state["bytes"]) if state["bytes"] else "not built"
-            states.add_row(str(kept[state["name"]]), state["name"], state["operator"], held)
+            states.add_row(str(kept[state["name"]]), state["name"], line(state["operator"]), held)
         console.print(states)
     else:
         console.print("states: none" + (", for every delta follows from the sources alone" if incremental else ""))
     console.print()
-    steps = table("step", "of a refresh in which every source changes" if incremental else "of a refresh")
+    title = "of a refresh in which every source changes" if incremental else "of a refresh"
+    steps = table("step", title, cut=title)
     for step in data["steps"]:
-        steps.add_row(step["do"], step["what"])
+        steps.add_row(step["do"], line(step["what"]))
     console.print(steps)
     if data["seconds"]:
         told = ", ".join(f"{method} {seconds(taken)} s" for method, taken in data["seconds"].items())

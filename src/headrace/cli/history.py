@@ -14,12 +14,12 @@ from headrace.cli.terminal import count, seconds, table
 def history(
     context: typer.Context,
     view: ViewName,
-    limit: Annotated[int, typer.Option(min=1, help="How many runs, the newest.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="How many of them: the newest, the last one last.")] = 20,
     spec: Spec = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the runs of a view, the failed ones too, the newest last."""
+    """Show the runs of a view, the failed ones too."""
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         runs = view_of(project, view).history().orderBy("started", ascending=False).limit(limit).collect()
         numbers = ("run", "seconds", "expected", "rows in", "rows out")

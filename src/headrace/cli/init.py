@@ -22,9 +22,10 @@ def init(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Make a project that runs at once: some data, a Python file and SQL files over it, and a README.
+    """Make a project that runs at once.
 
-    It is a Spark Declarative Pipelines project: `spark-pipelines run` takes it too.
+    It has some data, a Python file and SQL files over it, and a README with what to do next. It is a Spark
+    Declarative Pipelines project: `spark-pipelines run` takes it too.
     """
     with explained(as_json) as output:
         root = name.resolve()

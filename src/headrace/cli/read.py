@@ -39,9 +39,10 @@ def read(
     spec: Spec = None,
     master: Master = None,
 ) -> None:
-    """Show or write the rows of a view as of its last run.
+    """Show or write the rows of a view.
 
-    The view itself is a Delta table under the project's storage, which any Delta reader can read.
+    They are those of its last run. The view itself is a Delta table under the project's storage, which any Delta
+    reader can read.
     """
     if format is Format.parquet and output is None:
         raise typer.BadParameter("Parquet is not for a screen", param_hint="--output is needed")

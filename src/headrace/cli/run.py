@@ -25,9 +25,10 @@ def run(
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the views of a project up to date, each after those it reads.
+    """Bring the views of a project up to date.
 
-    One that fails keeps its last good result, and so do those above it; the others go on (exit code 4).
+    Each after those it reads. One that fails keeps its last good result, and so do those above it; the others go
+    on (exit code 4).
     """
     chosen, anew = names(refresh), names(full_refresh)
     if full_refresh_all and (chosen or anew):

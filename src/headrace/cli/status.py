@@ -21,9 +21,10 @@ def status(
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how each view stands: how fresh it is, its last run, rows that wait for it, what it takes on disk.
+    """Say how fresh each view is, and what waits for it.
 
-    New data is looked for and counted; nothing is run.
+    Its last run, the rows that it has not read yet, what its result and its states take on disk, and what went
+    wrong. New data is looked for and counted; nothing is run.
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         found = project.warehouse.status()

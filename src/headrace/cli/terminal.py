@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 
 @contextmanager
@@ -66,9 +67,15 @@ def clock(moment: float) -> str:
     return datetime.fromtimestamp(moment).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def table(*columns: str, right: Collection[str] = ()) -> Table:
-    """A table without lines; the columns in ``right`` hold numbers."""
+def table(*columns: str, right: Collection[str] = (), cut: str | None = None) -> Table:
+    """A table without lines; the columns in ``right`` hold numbers. Where it is too wide for the screen, the column
+    ``cut`` gives way; its cells are made by ``line``."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=name != cut, overflow="ellipsis")
     return made
+
+
+def line(text: str, style: str = "") -> Text:
+    """A cell that is cut short rather than broken into lines."""
+    return Text(text, style, no_wrap=True, overflow="ellipsis")

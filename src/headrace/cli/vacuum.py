@@ -19,7 +19,7 @@ def vacuum(
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove files that no kept version of a view needs, and what ended runs left behind.
+    """Remove files that nothing needs any more.
 
     Every run cleans up after itself; this is for what was left by runs that were ended. Views that the project does
     not define any more are named, and removed with --forgotten.
