@@ -136,9 +136,14 @@ class View:
         return self._query.schema
 
     @property
+    def reads(self) -> frozenset[str]:
+        """The sources and views that this one reads."""
+        return self._planner.sources
+
+    @property
     def below(self) -> frozenset[str]:
         """The views that this one reads."""
-        return self._planner.sources & self.warehouse.views.keys()
+        return self.reads & self.warehouse.views.keys()
 
     @property
     def reader(self) -> ViewReader:

@@ -7,6 +7,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.api.feed import Feed
 from headrace.api.removal import remove_folder, vacuum
 from headrace.api.status import statuses
 from headrace.api.view import View
@@ -42,6 +43,7 @@ class Warehouse:
         self.spark: SparkSession = self._engine.spark
         self.sources: dict[str, SourceReader] = {}
         self.views: dict[str, View] = {}
+        self.feeds: dict[str, Feed] = {}
 
     def source(self, name: str, source: SourceDescription) -> None:
         """Register a base relation under the name that queries use."""
@@ -90,26 +92,31 @@ class Warehouse:
         wait: float = 600.0,
         progress: Progress = silent,
     ) -> PipelineReport:
-        """Refresh all views, each after those it reads. One that fails keeps its last good result; so do the views
-        above it, the others go on, and when all is done the first failure is raised with the report as its note.
+        """Refresh all views, each after those it reads, and feeds where there are some. One that fails keeps its last
+        good result; so do those above it, the others go on, and when all is done the first failure is raised with the
+        report as its note.
 
-        ``only`` names the views to refresh: what they read stays as it is unless it is named too. ``full`` computes all
-        of them from scratch, or those that it names."""
-        chosen = frozenset(self.views) if only is None else self._known(only)
-        anew = self._known(full) if not isinstance(full, bool) else chosen if full else frozenset()
+        ``only`` names those to refresh: what they read stays as it is unless it is named too. ``full`` computes all of
+        them from scratch, or those that it names. A feed that reads one which begins anew must begin anew too."""
+        parts: dict[str, View | Feed] = {**self.feeds, **self.views}
+        chosen = frozenset(parts) if only is None else self._known(only)
+        anew = set(self._known(full) if not isinstance(full, bool) else chosen if full else ())
         refreshed: dict[str, RefreshReport] = {}
         failed: dict[str, Exception] = {}
         skipped: dict[str, str] = {}
-        for name in self._in_order():
-            if name not in chosen:
+        below = self._graph()
+        for name in TopologicalSorter(below).static_order():
+            if name in self.feeds and any(b in anew and b in self.feeds for b in below[name]):
+                anew.add(name)
+            if name not in chosen and name not in anew:
                 continue
-            blocked = next((b for b in sorted(self.views[name].below) if b in failed or b in skipped), None)
+            blocked = next((b for b in sorted(below[name]) if b in failed or b in skipped), None)
             if blocked is not None:
                 skipped[name] = skipped.get(blocked, blocked)
                 progress(RunSkipped(name, skipped[name]))
                 continue
             try:
-                refreshed[name] = self.views[name].refresh(full=name in anew, wait=wait, progress=progress)
+                refreshed[name] = parts[name].refresh(full=name in anew, wait=wait, progress=progress)
             except Exception as problem:
                 failed[name] = problem
                 progress(RunFailed(name, problem))
@@ -117,7 +124,7 @@ class Warehouse:
         if failed:
             raise PipelineError(
                 "VIEWS_FAILED",
-                f"{len(failed)} of {len(chosen)} views could not be refreshed\n{report}",
+                f"{len(failed)} of {len(chosen | anew)} views could not be refreshed\n{report}",
                 report=report,
                 hint="mend what each says and refresh again: what was refreshed stays, the rest is tried anew",
             ) from next(iter(failed.values()))
@@ -155,10 +162,17 @@ class Warehouse:
         """The views, each after those it reads."""
         return TopologicalSorter({n: v.below for n, v in self.views.items()}).static_order()
 
+    def _graph(self) -> dict[str, frozenset[str]]:
+        """What each view and each feed reads of the others."""
+        parts = {**{n: f.below for n, f in self.feeds.items()}, **{n: v.reads for n, v in self.views.items()}}
+        return {name: frozenset(below & parts.keys()) for name, below in parts.items()}
+
     def _known(self, names: Collection[str]) -> frozenset[str]:
         for name in names:
-            if name not in self.views:
-                raise ConfigError("VIEW_UNKNOWN", f'there is no view "{name}"', hint=_known(self.views))
+            if name not in self.views and name not in self.feeds:
+                raise ConfigError(
+                    "VIEW_UNKNOWN", f'there is no view "{name}"', hint=_known({**self.feeds, **self.views})
+                )
         return frozenset(names)
 
     def _readers(self, name: str) -> dict[str, SourceReader]:

@@ -143,7 +143,7 @@ class Graph:
         folder = self._warehouse.path / "tables" / file_name(element.name)
         table = StreamTable(self._spark, element.name, folder, schema)
         stream = StreamingTable(element.name, frozenset(self._below[element.name]), self._flows(flows), table)
-        self.streams[element.name] = stream
+        self._feed(stream)
         table.exist()
         self._warehouse.source(element.name, DeltaTable(table.table.path))
         self._warehouse.table(element.name).createOrReplaceTempView(quoted(element.name))
@@ -154,15 +154,13 @@ class Graph:
         for flow in flows:
             self._streaming(flow, element)
         checkpoints = self._warehouse.path / "sinks" / file_name(element.name)
-        self.streams[element.name] = StreamSink(
-            element.name,
-            frozenset(self._below[element.name]),
-            self._flows(flows),
-            self._spark,
-            str(element.format),
-            element.options,
-            checkpoints,
-        )
+        below = frozenset(self._below[element.name])
+        kind = str(element.format)
+        self._feed(StreamSink(element.name, below, self._flows(flows), self._spark, kind, element.options, checkpoints))
+
+    def _feed(self, stream: Stream) -> None:
+        self.streams[stream.name] = stream
+        self._warehouse.feeds[stream.name] = stream
 
     def _flows(self, flows: list[Flow]) -> tuple[StreamFlow, ...]:
         return tuple(StreamFlow(f.name, partial(self._frame, f), f.conf) for f in flows)

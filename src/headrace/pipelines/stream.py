@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.runtime.lease import lease
+from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone, silent
 from headrace.runtime.report import RefreshReport
 from headrace.spark.paths import file_name
 from headrace.spark.streams import StreamFlow, StreamTable, run_sink
@@ -24,9 +25,25 @@ class Stream(ABC):
         self.below = below
         self.flows = flows
 
-    @abstractmethod
-    def refresh(self, *, full: bool = False, wait: float = 600.0) -> RefreshReport:
+    def refresh(self, *, full: bool = False, wait: float = 600.0, progress: Progress = silent) -> RefreshReport:
         """Read all that is there and was not read yet; with ``full`` from the beginning."""
+        with lease(self._lease, f'"{self.name}"', wait):
+            started = time.time()
+            progress(Looking(self.name))
+            progress(RunBegan(self.name, "full" if full else "incremental", None, len(self.flows), {}, None))
+            rows, published = self._run(full)
+            report = self._report(started, full=full, rows=rows, published=published)
+            progress(RunDone(self.name, report))
+            return report
+
+    @property
+    @abstractmethod
+    def _lease(self) -> Path:
+        """The file whose lock says that a run is in hand."""
+
+    @abstractmethod
+    def _run(self, full: bool) -> tuple[int, str]:
+        """How many rows were written, and how."""
 
     def _report(self, started: float, *, full: bool, rows: int, published: str) -> RefreshReport:
         return RefreshReport(
@@ -59,15 +76,16 @@ class StreamingTable(Stream):
         super().__init__(name, below, flows)
         self.table = table
 
-    def refresh(self, *, full: bool = False, wait: float = 600.0) -> RefreshReport:
-        held = self.table.folder.with_name(f"{self.table.folder.name}.lease")
-        with lease(held, f'streaming table "{self.name}"', wait):
-            started = time.time()
-            if full:
-                self.table.reset()
-            self.table.exist()
-            rows = self.table.run(self.flows)
-            return self._report(started, full=full, rows=rows, published="appended" if rows else "nothing changed")
+    @property
+    def _lease(self) -> Path:
+        return self.table.folder.with_name(f"{self.table.folder.name}.lease")
+
+    def _run(self, full: bool) -> tuple[int, str]:
+        if full:
+            self.table.reset()
+        self.table.exist()
+        rows = self.table.run(self.flows)
+        return rows, "appended" if rows else "nothing changed"
 
     def read(self) -> DataFrame:
         """All rows."""
@@ -93,12 +111,14 @@ class StreamSink(Stream):
         self._options = options
         self._folder = folder
 
-    def refresh(self, *, full: bool = False, wait: float = 600.0) -> RefreshReport:
-        with lease(self._folder.with_name(f"{self._folder.name}.lease"), f'sink "{self.name}"', wait):
-            started = time.time()
-            if full:
-                shutil.rmtree(self._folder, ignore_errors=True)
-            for flow in self.flows:
-                checkpoint = self._folder / file_name(flow.name)
-                run_sink(self._spark, self.name, flow, self._kind, self._options, checkpoint)
-            return self._report(started, full=full, rows=0, published=f"handed to {self._kind}")
+    @property
+    def _lease(self) -> Path:
+        return self._folder.with_name(f"{self._folder.name}.lease")
+
+    def _run(self, full: bool) -> tuple[int, str]:
+        if full:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        for flow in self.flows:
+            checkpoint = self._folder / file_name(flow.name)
+            run_sink(self._spark, self.name, flow, self._kind, self._options, checkpoint)
+        return 0, f"handed to {self._kind}"
