@@ -3,6 +3,7 @@
 from typing import Any
 
 import typer
+from rich.text import Text
 
 from headrace.api import View
 from headrace.cli.opening import opened
@@ -23,21 +24,19 @@ def dry_run(
     run; no row is read.
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
-        shown = table("view", "maintained", "reads")
-        for name in project.tables:
-            output.line(name=name, kind="streaming table", reads=sorted(project.tables[name].below))
-            shown.add_row(
-                name, "streaming table: its flows append to it", ", ".join(sorted(project.tables[name].below))
-            )
+        shown = table("name", "maintained", cut="maintained")
+        for name, stream in project.streams.items():
+            output.line(name=name, kind="stream", reads=sorted(stream.below))
+            shown.add_row(name, "its flows append to it")
         for name, view in project.warehouse.views.items():
             facts = upkeep(view)
             output.line(name=name, kind="materialized view", **facts)
-            shown.add_row(name, _words(facts), ", ".join(facts["reads"]))
+            shown.add_row(name, _words(facts))
             for part in facts["recomputed"]:
-                shown.add_row("", f"[dim]{part['operator']} is recomputed: {part['reason']}[/dim]")
+                shown.add_row("", Text(f"{part['operator']}: {part['reason']}", "yellow"))
         output.console.print(shown)
-        count = len(project.tables) + len(project.warehouse.views)
-        output.console.print(f"\n{project.name}: {count} definitions are in order; nothing was run")
+        count = len(project.streams) + len(project.warehouse.views)
+        output.console.print(f"\n{project.name}: {count} definitions are in order; nothing was run", markup=False)
 
 
 def upkeep(view: View) -> dict[str, Any]:
@@ -57,4 +56,4 @@ def upkeep(view: View) -> dict[str, Any]:
 def _words(facts: dict[str, Any]) -> str:
     if facts["maintained"] == "full":
         return f"computed anew on every run: policy {facts['policy']}"
-    return "incrementally, but for:" if facts["recomputed"] else "incrementally"
+    return "incrementally, with this recomputed on every run:" if facts["recomputed"] else "incrementally"

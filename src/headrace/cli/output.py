@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,8 @@ def explained(as_json: bool) -> Iterator[Output]:
     """An output for the length of a command. What Headrace or Spark explains ends it with a message and an exit code;
     a traceback is left for what nobody foresaw."""
     output = Output(as_json)
+    root = logging.getLogger()
+    root.addFilter(_not_py4j)
     try:
         yield output
     except (HeadraceError, *Engine.query_failures) as problem:
@@ -54,6 +57,13 @@ def explained(as_json: bool) -> Iterator[Output]:
         if not as_json:
             typer.secho("interrupted: what was done stays, and what was in hand is as before", err=True)
         raise typer.Exit(exits.INTERRUPTED) from None
+    finally:
+        root.removeFilter(_not_py4j)
+
+
+def _not_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs the stack of every call that is ended, and raises besides; we say it in a line."""
+    return not record.getMessage().endswith("while sending command.")
 
 
 def error_text(problem: Exception) -> str:

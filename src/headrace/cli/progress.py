@@ -107,15 +107,15 @@ class _Lines:
 
     def _report(self, report: RefreshReport) -> None:
         expected = "" if report.estimated is None else seconds(report.estimated)
-        came, went = count(sum(report.rows_in.values())), count(report.rows_out)
-        self._row(report.view, report.method, seconds(report.seconds), expected, came, went)
+        came = sum(report.rows_in.values()) if report.rows_in else report.rows_read  # a stream has no rows by source
+        self._row(report.view, report.method, seconds(report.seconds), expected, count(came), count(report.rows_out))
         if report.reason and report.method != "initial":
             self._note(f"from scratch, for {report.reason} [{report.code}]")
 
     def _row(self, *cells: str, style: str = "") -> None:
         if not self._began:
             self._began = True
-            self._print("view", "method", "seconds", "expected", "rows in", "rows out", style="bold")
+            self._print("name", "method", "seconds", "expected", "rows in", "rows out", style="bold")
         self._print(*cells, style=style)
 
     def _print(self, view: str, method: str, *numbers: str, style: str) -> None:

@@ -48,9 +48,11 @@ def read(
         raise typer.BadParameter("Parquet is not for a screen", param_hint="--output is needed")
     if format is Format.table and output is not None:
         raise typer.BadParameter("give --format csv, json or parquet", param_hint="--output")
+    from headrace.pipelines.stream import StreamingTable
+
     with explained(format is Format.json) as out, opened(context, out, spec, master) as project:
-        stream = project.tables.get(view)
-        frame = (view_of(project, view) if stream is None else stream).read()
+        stream = project.streams.get(view)
+        frame = stream.read() if isinstance(stream, StreamingTable) else view_of(project, view).read()
         wanted = limit or (_SHOWN if format is Format.table else None)
         rows = frame if wanted is None else frame.limit(wanted)
         if format is Format.table:

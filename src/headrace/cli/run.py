@@ -37,7 +37,7 @@ def run(
         )
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         try:
-            with shown(output, [*project.tables, *project.warehouse.views]) as progress:
+            with shown(output, [*project.streams, *project.warehouse.views]) as progress:
                 report = project.run(
                     refresh=chosen, full_refresh=anew, full_refresh_all=full_refresh_all, progress=progress
                 )

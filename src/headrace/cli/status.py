@@ -28,9 +28,12 @@ def status(
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         found = project.warehouse.status()
-        for one in found.values():
-            output.line(**_data(one))
+        for name, one in found.items():
+            output.line(**_data(one), streams=sorted(project.warehouse.views[name].reads & project.streams.keys()))
         _show(output, list(found.values()))
+        if project.streams:
+            names = ", ".join(project.streams)
+            _note(output, f"not counted: what waits for streaming tables and sinks, which a run reads: {names}", "dim")
 
 
 def _data(one: ViewStatus) -> dict[str, Any]:
