@@ -26,6 +26,13 @@ def test_the_public_names() -> None:
         "View",
         "Warehouse",
         "__version__",
+        "after_rows",
+        "cron",
+        "deadline",
+        "downstream_of",
+        "every",
+        "on_change",
+        "on_demand",
     ]
 
 

@@ -9,6 +9,8 @@ from headrace.errors import (
     SourceError,
     StateError,
 )
+from headrace.runtime.by_clock import cron, deadline, every
+from headrace.runtime.by_event import after_rows, downstream_of, on_change, on_demand
 from headrace.runtime.report import OperatorReport, PipelineError, PipelineReport, RefreshReport
 from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.sources.folder import Folder
@@ -33,4 +35,11 @@ __all__ = [
     "View",
     "Warehouse",
     "__version__",
+    "after_rows",
+    "cron",
+    "deadline",
+    "downstream_of",
+    "every",
+    "on_change",
+    "on_demand",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from headrace.runtime.policy import Policy
 from headrace.runtime.progress import Progress
 from headrace.runtime.report import RefreshReport
 
@@ -14,6 +15,7 @@ class Feed(Protocol):
 
     name: str
     below: frozenset[str]
+    policy: Policy | None
 
     def refresh(self, *, full: bool, wait: float, progress: Progress) -> RefreshReport:
         """Do what there is to do; ``full`` forgets what was done before."""

@@ -42,10 +42,10 @@ def _status(view: View, behind: tuple[str, ...]) -> ViewStatus:
             waiting[name] = unread(source, position(last, name, source))
         except HeadraceError as problem:
             problems[name] = problem.message
-    run = _last_run(last["record"]) if last else None
+    run = last_run(last["record"]) if last else None
     return ViewStatus(
         view=view.name,
-        policy=view.policy,
+        policy=view.refresh_policy,
         at=time.time(),
         last=run,
         failure=_failure(view._history.failure(), run),
@@ -65,7 +65,7 @@ def position(last: Mapping[str, Any] | None, name: str, source: SourceReader) ->
     return int(last["positions"].get(name, 0))
 
 
-def _last_run(record: Mapping[str, Any]) -> LastRun:
+def last_run(record: Mapping[str, Any]) -> LastRun:
     return LastRun(
         *(record["run"], record["started"], record["seconds"], record["method"], record["code"], record["reason"])
     )

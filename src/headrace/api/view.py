@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.check import check
 from headrace.api.operators import operators
-from headrace.api.status import position, unread
+from headrace.api.status import last_run, position, unread
 from headrace.api.telling import Telling
 from headrace.errors import QueryError, StateError
 from headrace.faults import effect
@@ -22,13 +22,14 @@ from headrace.planner.simple import Planner
 from headrace.runtime.check import Check
 from headrace.runtime.lease import lease
 from headrace.runtime.pace import Pace
+from headrace.runtime.policy import Policy
 from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone, silent
 from headrace.runtime.reason import Reason
 from headrace.runtime.report import RefreshReport
-from headrace.runtime.status import ViewStatus
+from headrace.runtime.status import LastRun, ViewStatus
 from headrace.spark.engine import History, Measures, Query, State, Table
 from headrace.spark.paths import file_name
-from headrace.spark.sources.source import Scan
+from headrace.spark.sources.source import Scan, SourceReader
 from headrace.spark.sources.view_table import ViewReader
 
 if TYPE_CHECKING:
@@ -44,17 +45,24 @@ class View:
     """A named query whose result is kept up to date."""
 
     def __init__(
-        self, warehouse: Warehouse, name: str, query: str | DataFrame, policy: str, conf: Mapping[str, str]
+        self,
+        warehouse: Warehouse,
+        name: str,
+        query: str | DataFrame,
+        refresh_policy: str,
+        policy: Policy | None,
+        conf: Mapping[str, str],
     ) -> None:
         self.warehouse = warehouse
         self.name = name
         self.query = query
+        self.refresh_policy = refresh_policy
         self.policy = policy
         self._engine = warehouse._engine.fork(conf)
         self._folder = warehouse.path / "views" / file_name(name)
         self._history = History(self._folder / "history")
         self._define()
-        if policy.startswith("INCREMENTAL"):
+        if refresh_policy.startswith("INCREMENTAL"):
             self._check_incremental()
 
     def refresh(self, *, full: bool = False, wait: float = 600.0, progress: Progress = silent) -> RefreshReport:
@@ -100,11 +108,11 @@ class View:
     def explain_data(self) -> dict[str, Any]:
         """The same facts as plain data, for programs."""
         planner = self._planner
-        plan = planner.load() if self.policy == "FULL" else planner.refresh(planner.worst)
+        plan = planner.load() if self.refresh_policy == "FULL" else planner.refresh(planner.worst)
         sizes = {n: s.table.bytes() for n, s in self._states.items()}
         last = self._result.last_run()
         seconds = last["paces"] if last else {}
-        return explain_data(self.name, plan, planner.kept, sizes, policy=self.policy, seconds=seconds)
+        return explain_data(self.name, plan, planner.kept, sizes, policy=self.refresh_policy, seconds=seconds)
 
     def history(self) -> DataFrame:
         """All runs, the failed ones too: when, how and why, rows by source, seconds by step, sizes."""
@@ -120,6 +128,18 @@ class View:
     def status(self) -> ViewStatus:
         """How the view stands: its last run, what waits for it, what it takes on disk."""
         return self.warehouse.status(only=(self.name,))[self.name]
+
+    def last_run(self) -> LastRun | None:
+        """The newest run that did its work."""
+        self._result.reload()
+        last = self._result.last_run()
+        return last_run(last["record"]) if last else None
+
+    def positions(self) -> dict[str, int]:
+        """How far each source has been read."""
+        self._result.reload()
+        last = self._result.last_run()
+        return {n: position(last, n, s) for n, s in self._sources.items()}
 
     def check(self, *, wait: float = 600.0) -> Check:
         """Compare the result with what Spark answers from scratch on the data that the view has seen: EXCEPT ALL in
@@ -141,6 +161,11 @@ class View:
         return self._planner.sources
 
     @property
+    def sources(self) -> dict[str, SourceReader]:
+        """What the view reads, by name."""
+        return dict(self._sources)
+
+    @property
     def below(self) -> frozenset[str]:
         """The views that this one reads."""
         return self.reads & self.warehouse.views.keys()
@@ -155,7 +180,7 @@ class View:
     def _define(self) -> None:
         sources = self.warehouse._readers(self.name)
         self._query: Query = self._engine.query(self.name, self.query, {n: s.schema for n, s in sources.items()})
-        if not self._query.deterministic and self.policy != "FULL":
+        if not self._query.deterministic and self.refresh_policy != "FULL":
             raise QueryError(
                 "NOT_DETERMINISTIC",
                 f'view "{self.name}" gives a new answer on every run',
@@ -163,7 +188,7 @@ class View:
                 hint='remove the non-deterministic function, or use refresh_policy="FULL"',
             )
         can_shrink = frozenset(n for n, s in sources.items() if s.can_shrink)
-        self._planner = Planner(self._query.root, can_shrink, keep_states=self.policy != "FULL")
+        self._planner = Planner(self._query.root, can_shrink, keep_states=self.refresh_policy != "FULL")
         self._sources = {n: sources[n] for n in sorted(self._planner.sources)}
         self._engine.check_storable(self.name, self._query.schema)
         self._states = {k.name: State(self._folder / "states", k) for k in self._planner.kept}
@@ -201,7 +226,7 @@ class View:
         since = Reached({n: last["positions"].get(n, 0) for n in self._sources} if last else {})
         until = Reached({name: source.discover() for name, source in self._sources.items()})
         reason = self._reason_to_load(full, last, since, until)
-        if reason is not None and reason.code not in _ALLOWED and self.policy == "INCREMENTAL STRICT":
+        if reason is not None and reason.code not in _ALLOWED and self.refresh_policy == "INCREMENTAL STRICT":
             raise StateError(
                 "WOULD_RECOMPUTE",
                 f'view "{self.name}" would be computed from scratch: {reason}',
@@ -229,7 +254,7 @@ class View:
         try:
             return self._run(method, reason, plan, since, until, last, started, progress)
         except self._engine.query_failures as problem:
-            if plan.situation is None or self.policy == "INCREMENTAL STRICT":
+            if plan.situation is None or self.refresh_policy == "INCREMENTAL STRICT":
                 raise
             # Rows of different versions meet in an incremental run, and an expression may fail on a pair that
             # no version has. Whether the query itself fails, only the whole answer tells.
@@ -241,7 +266,7 @@ class View:
             return Reason("FIRST_RUN")
         if full:
             return Reason("REQUESTED")
-        if self.policy == "FULL":
+        if self.refresh_policy == "FULL":
             return Reason("POLICY_FULL")
         settings = self._settings
         if last["settings"] != settings:

@@ -12,6 +12,8 @@ from headrace.api.removal import remove_folder, vacuum
 from headrace.api.status import statuses
 from headrace.api.view import View
 from headrace.errors import ConfigError, QueryError
+from headrace.runtime.policy import Policy
+from headrace.runtime.policy_text import parse
 from headrace.runtime.progress import Progress, RunFailed, RunSkipped, silent
 from headrace.runtime.report import PipelineError, PipelineReport, RefreshReport
 from headrace.runtime.status import ViewStatus
@@ -62,11 +64,15 @@ class Warehouse:
         name: str,
         query: str | DataFrame,
         *,
+        policy: Policy | str | None = None,
         refresh_policy: str = "AUTO",
         conf: Mapping[str, str] | None = None,
     ) -> View:
-        """Define a view, or continue one that is there: the same definition goes on where it was. ``conf`` are settings
-        of Spark's that hold for this view alone."""
+        """Define a view, or continue one that is there: the same definition goes on where it was.
+
+        ``policy`` says when a service refreshes it (``every("10 min") | after_rows(1000)``, also as text); without one
+        that is when anything it reads has changed. ``refresh_policy`` says how. ``conf`` are settings of Spark's that
+        hold for this view alone."""
         self._check_name("view", name)
         if refresh_policy not in POLICIES:
             raise ConfigError(
@@ -74,7 +80,7 @@ class Warehouse:
                 f'view "{name}": there is no refresh policy {refresh_policy!r}',
                 hint=f"use one of {', '.join(POLICIES)}",
             )
-        view = View(self, name, query, refresh_policy, conf or {})
+        view = View(self, name, query, refresh_policy, parse(policy) if isinstance(policy, str) else policy, conf or {})
         if name in self._below(view):
             raise QueryError(
                 "CYCLE",

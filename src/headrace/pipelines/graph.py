@@ -19,7 +19,7 @@ from headrace.api import Warehouse
 from headrace.errors import HeadraceError, QueryError
 from headrace.pipelines.elements import INLINED, SINK, VIEW, Definitions, Element, Flow
 from headrace.pipelines.session import reading
-from headrace.pipelines.settings import view_settings
+from headrace.pipelines.settings import table_policy, view_settings
 from headrace.pipelines.stream import Stream, StreamingTable, StreamSink
 from headrace.spark.names import Named, name_parts, named_tables, quoted, renamed
 from headrace.spark.paths import file_name
@@ -143,6 +143,7 @@ class Graph:
         folder = self._warehouse.path / "tables" / file_name(element.name)
         table = StreamTable(self._spark, element.name, folder, schema)
         stream = StreamingTable(element.name, frozenset(self._below[element.name]), self._flows(flows), table)
+        stream.policy = table_policy(element)
         self._feed(stream)
         table.exist()
         self._warehouse.source(element.name, DeltaTable(table.table.path))

@@ -17,7 +17,7 @@ from headrace.pipelines.stream import Stream
 from headrace.runtime.progress import Progress, silent
 from headrace.runtime.report import PipelineReport
 from headrace.spark.names import name_parts
-from headrace.spark.session import start_session
+from headrace.spark.session import session_with, start_session
 
 
 class Project:
@@ -34,9 +34,7 @@ class Project:
         if spark is None:
             self.spark = start_session(conf)
         else:
-            self.spark = SparkSession(spark.sparkContext, spark._jsparkSession.newSession())
-            for key, value in conf.items():
-                self.spark.conf.set(key, value)
+            self.spark = session_with(spark, {k: v for k, v in conf.items() if k != "spark.master"})
         if loaded.catalog:
             self.spark.catalog.setCurrentCatalog(loaded.catalog)
         if loaded.database:

@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.runtime.lease import lease
+from headrace.runtime.policy import Policy
 from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone, silent
 from headrace.runtime.report import RefreshReport
 from headrace.spark.paths import file_name
@@ -19,6 +20,8 @@ from headrace.spark.streams import StreamFlow, StreamTable, run_sink
 
 class Stream(ABC):
     """Something that flows write to. ``below`` are the elements that they read."""
+
+    policy: Policy | None = None
 
     def __init__(self, name: str, below: frozenset[str], flows: tuple[StreamFlow, ...]) -> None:
         self.name = name

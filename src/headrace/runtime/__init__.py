@@ -1,1 +1,1 @@
-"""Doing: what a run is and what it tells."""
+"""Doing: when a run is due, what it is and what it tells."""
