@@ -26,7 +26,7 @@ def history(
         shown = table("run", "started", "method", "seconds", "expected", "rows in", "rows out", right=numbers)
         notes = []
         for run in reversed([r.asDict(recursive=True) for r in runs]):
-            output.line(view=view, **run)
+            output.line(view=view, **{**run, "started": run["started"].timestamp()})
             expected = "" if run["estimated"] is None else seconds(run["estimated"])
             came = count(sum((run["rows_in"] or {}).values()))
             when = run["started"].strftime("%Y-%m-%d %H:%M:%S")

@@ -134,7 +134,7 @@ class _InHand:
 
     def __init__(self) -> None:
         self._spinner = Spinner("dots")
-        self._what = "beginning"
+        self._what, self._rows = "beginning", ""
         self._expected: float | None = None
         self._since = time.monotonic()
 
@@ -143,9 +143,10 @@ class _InHand:
             case Looking(view=view):
                 self._say(f"{view}: looking for new data")
             case RunBegan(view=view, method=method, rows_in=rows):
-                self._say(f"{view}: {method}, {count(sum(rows.values()))} rows in", event.estimated)
+                self._rows = f"{count(sum(rows.values()))} rows in, " if rows else ""
+                self._say(f"{view}: {self._rows}{method}", event.estimated)
             case StepBegan():
-                self._say(f"{event.view}: {event.step} of {event.of}, {event.what}", event.estimated)
+                self._say(f"{event.view}: {self._rows}{event.step} of {event.of}, {event.what}", event.estimated)
 
     def _say(self, what: str, expected: float | None = None) -> None:
         self._what, self._expected, self._since = what, expected, time.monotonic()
@@ -153,7 +154,7 @@ class _InHand:
     def __rich__(self) -> Table:
         taken = time.monotonic() - self._since
         about = "" if self._expected is None else f" of about {self._expected:.1f}"
-        row = Table.grid(padding=(0, 1))
+        row = Table.grid(padding=(0, 2, 0, 0))
         row.add_column()
         row.add_column(no_wrap=True, overflow="ellipsis")
         row.add_column(justify="right", no_wrap=True)

@@ -6,10 +6,12 @@ from typing import Any
 import typer
 from rich.text import Text
 
+from headrace.api import View
+from headrace.api.service import Service
 from headrace.cli.opening import opened
 from headrace.cli.options import AsJson, Master, Spec
 from headrace.cli.output import Output, explained
-from headrace.cli.terminal import ago, count, size, table
+from headrace.cli.terminal import ago, count, line, size, table
 from headrace.runtime.status import ViewStatus
 
 _WIDE = 110
@@ -23,17 +25,32 @@ def status(
 ) -> None:
     """Say how fresh each view is, and what waits for it.
 
-    Its last run, the rows that it has not read yet, what its result and its states take on disk, and what went
-    wrong. New data is looked for and counted; nothing is run.
+    Its last run, the rows that it has not read yet, what its result and its states take on disk, when it is due by
+    its policy, and what went wrong. New data is looked for and counted; nothing is run.
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
+        views = project.warehouse.views
         found = project.warehouse.status()
+        due = Service(project.warehouse).due()
         for name, one in found.items():
-            output.line(**_data(one), streams=sorted(project.warehouse.views[name].reads & project.streams.keys()))
-        _show(output, list(found.values()))
+            streams = sorted(views[name].reads & project.streams.keys())
+            output.line(**_data(one), due=due[name], schedule=_schedule(views[name]), streams=streams)
+        _show(output, list(found.values()), {name: _when(due[name], views[name]) for name in found})
         if project.streams:
             names = ", ".join(project.streams)
             _note(output, f"not counted: what waits for streaming tables and sinks, which a run reads: {names}", "dim")
+
+
+def _schedule(view: View) -> str:
+    return "on_change" if view.policy is None else str(view.policy)
+
+
+def _when(due: float | None, view: View) -> str:
+    """When `run --watch` would refresh it."""
+    if due is None:
+        return _schedule(view)
+    left = due - time.time()
+    return "now" if left <= 0 else f"in {ago(left)}"
 
 
 def _data(one: ViewStatus) -> dict[str, Any]:
@@ -55,11 +72,11 @@ def _data(one: ViewStatus) -> dict[str, Any]:
     }
 
 
-def _show(output: Output, found: list[ViewStatus]) -> None:
+def _show(output: Output, found: list[ViewStatus], due: dict[str, str]) -> None:
     wide = output.console.width >= _WIDE
     numbers = ("rows waiting", "rows", "result", "state", "took")
     columns = ["view", "freshness", "last run", *(["how", "took"] if wide else []), "rows waiting", "rows"]
-    shown = table(*columns, *(["result"] if wide else []), "state", right=numbers)
+    shown = table(*columns, *(["result"] if wide else []), "state", "due", right=numbers, cut="due")
     now = time.time()
     for one in found:
         last = one.last
@@ -68,7 +85,7 @@ def _show(output: Output, found: list[ViewStatus]) -> None:
         bytes_ = [size(one.bytes)] if wide else []
         waiting = "?" if one.problems else count(sum(one.waiting.values()))
         row = [when, *(how if wide else []), waiting, count(one.rows), *bytes_, size(one.state_bytes)]
-        shown.add_row(one.view, _freshness(one), *row)
+        shown.add_row(one.view, _freshness(one), *row, line(due[one.view]))
     output.console.print(shown)
     for one in found:
         for source, problem in one.problems.items():
