@@ -34,7 +34,7 @@ def check(view: View, wait: float) -> Check:
                 )
         rows = view._result.rows()
         actual = view._engine.read(view._result)
-        expected = view._engine.batch_answer(view.query, view._sources, Reached(last["positions"]))
+        expected = view._engine.batch_answer(view._query, view._sources, Reached(last["positions"]))
     (missing, missing_rows), (surplus, surplus_rows) = view._engine.differences(actual, expected, _SHOWN)
     return Check(
         view=view.name,

@@ -99,7 +99,7 @@ class View:
         """What Spark answers from scratch on the data that the view has seen, for checking. Lazy."""
         last = self._result.last_run()
         reached = Reached(last["positions"]) if last else Reached()
-        return self._engine.batch_answer(self.query, self._sources, reached)
+        return self._engine.batch_answer(self._query, self._sources, reached)
 
     def explain(self) -> str:
         """How the view is maintained: each operator's method, the states, and the reason for each recompute."""
@@ -178,8 +178,9 @@ class View:
     # --- inside: what the view is
 
     def _define(self) -> None:
-        sources = self.warehouse._readers(self.name)
-        self._query: Query = self._engine.query(self.name, self.query, {n: s.schema for n, s in sources.items()})
+        known = self.warehouse._readers(self.name)
+        self._query: Query = self._engine.query(self.name, self.query, known, self.warehouse._find)
+        sources = known | self._query.found
         if not self._query.deterministic and self.refresh_policy != "FULL":
             raise QueryError(
                 "NOT_DETERMINISTIC",

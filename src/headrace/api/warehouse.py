@@ -20,6 +20,7 @@ from headrace.runtime.status import ViewStatus
 from headrace.runtime.vacuum import Vacuum
 from headrace.spark.engine import Engine
 from headrace.spark.paths import file_name
+from headrace.spark.sources.automatic import source_paths
 from headrace.spark.sources.source import SourceDescription, SourceReader
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Warehouse:
     def source(self, name: str, source: SourceDescription) -> None:
         """Register a base relation under the name that queries use."""
         self._check_name("source", name)
-        self.sources[name] = source.open(name, self.path / "sources", self.spark)
+        self.sources[name] = self._open(name, source)
 
     def table(self, name: str) -> DataFrame:
         """A stand-in for a source or a view, empty but with its columns, to build a query as a DataFrame."""
@@ -180,6 +181,24 @@ class Warehouse:
                     "VIEW_UNKNOWN", f'there is no view "{name}"', hint=_known({**self.feeds, **self.views})
                 )
         return frozenset(names)
+
+    def _open(self, name: str, source: SourceDescription) -> SourceReader:
+        return source.open(name, self.path / "sources", self.spark)
+
+    def _find(self, name: str, source: SourceDescription) -> SourceReader:
+        """Open a table that a query names by itself. What a view publishes is read under the view's name, so that it
+        is refreshed first."""
+        folder = str((self.path / "views").absolute())
+        inside = next((p for p in source_paths(source) if p.startswith(folder + "/")), None)
+        if inside is not None:
+            place = inside[len(folder) + 1 :].split("/")[0]
+            view = next((n for n in self.views if file_name(n) == place), place)
+            raise QueryError(
+                "NOT_A_SOURCE",
+                f'the query reads {inside}, which belongs to view "{view}"',
+                hint=f'read the view by its name: "{view}" in SQL, table("{view}") in a DataFrame',
+            )
+        return self._open(name, source)
 
     def _readers(self, name: str) -> dict[str, SourceReader]:
         """What a view by that name can read: the sources, and all other views."""

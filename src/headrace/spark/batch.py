@@ -10,32 +10,31 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.ir.expr import Attr
 from headrace.ir.time import Reached
 from headrace.spark.catalyst import Catalyst, items
-from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY
-from headrace.spark.jvm import java_class
-from headrace.spark.query import analysed
-from headrace.spark.session import mend, session_with
+from headrace.spark.from_spark import FIELD_KEY, tag
+from headrace.spark.leaves import leaves, over
+from headrace.spark.query import Query, renamed, source_of
+from headrace.spark.session import mend
 from headrace.spark.sources.source import SourceReader
 
 
-def batch_answer(
-    spark: SparkSession, query: str | DataFrame, sources: Mapping[str, SourceReader], at: Reached
-) -> DataFrame:
-    """Lazily what Spark itself answers at a version: its plan of the query, with rows of sources where it has stand-ins
-    for them."""
-    session = session_with(spark, {})
+def batch_answer(spark: SparkSession, query: Query, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
+    """Lazily what Spark itself answers at a version: its own plan of the query, with rows in the place of stand-ins."""
+    session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     mend(session)
     c = Catalyst(session)
-    jvm: Any = session._jvm
-    leaves = java_class(jvm, "Leaves").newInstance()
-    plan = analysed(session, query, {name: source.schema for name, source in sources.items()})
-    for leaf in leaves.find(plan, SOURCE_KEY):
-        output = items(leaf.output())
-        name = output[0].metadata().getString(SOURCE_KEY)
-        rows = net_rows(session, sources[name], at.at(name))._jdf.queryExecution().analyzed()
-        columns = {a.name(): a for a in items(rows.output())}
-        named = [c.alias(c.put(columns[a.metadata().getString(FIELD_KEY)]), c.put(a)) for a in output]
-        leaves.put(leaf, c.java(c.project(named, c.put(rows))))
-    return c.frame(c.put(leaves.replaced()))
+    others = []
+    for leaf in leaves(c.jvm, query.analysed):
+        name = source_of(leaf)
+        if name is not None and name in sources:  # Spark drops the others, for no row of them can matter
+            others.append((leaf, _rows(c, leaf, sources[name], at.at(name))))
+    return c.frame(over(c.jvm, query.analysed, others))
+
+
+def _rows(c: Catalyst, leaf: Any, source: SourceReader, at: int) -> Any:
+    """The rows of a source under the exprIds of its stand-in."""
+    plan = net_rows(c.spark, source, at)._jdf.queryExecution().analyzed()
+    names = source.schema.names
+    return renamed(c, plan, [names.index(str(tag(a, FIELD_KEY))) for a in items(leaf.output())], leaf)
 
 
 def net_rows(session: SparkSession, source: SourceReader, at: int) -> DataFrame:

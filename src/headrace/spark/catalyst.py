@@ -34,6 +34,8 @@ _FORMATS = {
     "parquet": "parquet.ParquetFileFormat",
     "csv": "csv.CSVFileFormat",
     "json": "json.JsonFileFormat",
+    "orc": "orc.OrcFileFormat",
+    "text": "text.TextFileFormat",
 }
 Values = Sequence[str | None]
 _WORD = re.compile(r"\w+")
@@ -246,9 +248,7 @@ class Catalyst:
         if not files:
             attributes = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "toAttributes", columns)
             return self._plan("LocalRelation", attributes, self.nil, False, self.none)
-        session, given = self._java_session, self._no_options
-        for key, value in (options or {}).items():
-            given = self._script.call(given, "updated", key, value)
+        session, given = self._java_session, self._given(options)
         paths = self.seq([self._script.new("org.apache.hadoop.fs.Path", "file", None, str(f)) for f in files])
         index = self._script.new(
             f"{_FILES}.InMemoryFileIndex",
@@ -257,10 +257,15 @@ class Catalyst:
         return self._over_files(index, columns, self._format(kind), given)
 
     def partitioned_files(
-        self, schema: StructType, partitioned_by: StructType, partitions: Sequence[tuple[Values, Sequence[Path]]]
+        self,
+        schema: StructType,
+        partitioned_by: StructType,
+        partitions: Sequence[tuple[Values, Sequence[Path]]],
+        kind: str = "parquet",
+        options: Mapping[str, str] | None = None,
     ) -> Any:
-        """Parquet files with the columns of ``schema``, and after them columns whose values, given as text, all rows
-        of a file have in common."""
+        """Files with the columns of ``schema``, and after them columns whose values, given as text, all rows of a file
+        have in common."""
         if not self._knows_partitions:
             self._script.know("PartitionedFiles")
             self._knows_partitions = True
@@ -270,7 +275,13 @@ class Catalyst:
             told.append([values, [[path, s.st_size, s.st_mtime_ns // 1_000_000] for path, s in stats]])
         columns, more = (self._types.fromJson(s.json()) for s in (schema, partitioned_by))
         index = self._script.new("headrace.PartitionedFiles", self._java_session, more, json.dumps(told))
-        return self._over_files(index, columns, self._format("parquet"), self._no_options)
+        return self._over_files(index, columns, self._format(kind), self._given(options))
+
+    def _given(self, options: Mapping[str, str] | None) -> Any:
+        given = self._no_options
+        for key, value in (options or {}).items():
+            given = self._script.call(given, "updated", key, value)
+        return given
 
     def _over_files(self, index: Any, columns: Any, made: Any, options: Any) -> Any:
         relation = self._script.new(

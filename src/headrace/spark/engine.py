@@ -18,7 +18,7 @@ from headrace.spark.compare import Difference, differences
 from headrace.spark.delta_log import Table
 from headrace.spark.execute import Measures, Run, Watch
 from headrace.spark.history import History
-from headrace.spark.query import Query, stand_in
+from headrace.spark.query import Open, Query, stand_in
 from headrace.spark.schema import storable
 from headrace.spark.session import named_jobs, session_with, start_session
 from headrace.spark.settings import meaning
@@ -45,9 +45,9 @@ class Engine:
     def stand_in(self, name: str, schema: StructType) -> DataFrame:
         return stand_in(self.spark, name, schema)
 
-    def query(self, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Query:
+    def query(self, name: str, query: str | DataFrame, sources: Mapping[str, SourceReader], open: Open) -> Query:
         self.catalyst = Catalyst(self.spark)
-        return Query(self.catalyst, name, query, schemas)
+        return Query(self.catalyst, name, query, sources, open)
 
     def check_storable(self, view: str, schema: StructType) -> None:
         names = [f.name.lower() for f in schema]
@@ -94,7 +94,7 @@ class Engine:
         """The settings that change what a query means."""
         return meaning(self.spark)
 
-    def batch_answer(self, query: str | DataFrame, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
+    def batch_answer(self, query: Query, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:
         return batch_answer(self.spark, query, sources, at)
 
     def differences(self, actual: DataFrame, expected: DataFrame, shown: int) -> tuple[Difference, Difference]:

@@ -157,12 +157,12 @@ class Reader:
         kind = plan.getClass().getSimpleName()
         output = items(plan.output())
         # A relation that Spark found to be empty has the columns, and their tags, of what it was.
-        name = _tag(output[0], SOURCE_KEY) if output and kind == "LogicalRDD" else None
+        name = tag(output[0], SOURCE_KEY) if output and kind == "LogicalRDD" else None
         if name is not None:
             attrs = tuple(self.attr(a) for a in output)
             first = self._sources.get(name)
             if first is None:
-                first = self._sources[name] = Source(name, attrs, tuple(str(_tag(a, FIELD_KEY)) for a in output))
+                first = self._sources[name] = Source(name, attrs, tuple(str(tag(a, FIELD_KEY)) for a in output))
             if first.attrs == attrs:
                 return first
             return Project(first, tuple(Column(a, ref(b)) for a, b in zip(attrs, first.attrs, strict=True)))
@@ -518,7 +518,7 @@ def _ddl(kind: Any) -> str:
     return str(kind.asNullable().sql()) if "struct<" in text else text
 
 
-def _tag(attribute: Any, key: str) -> str | None:
+def tag(attribute: Any, key: str) -> str | None:
     """What a column of a stand-in says of itself: its own name may be one that the query gave it."""
     found = json.loads(attribute.metadata().json()).get(key)
     return str(found) if found is not None else None

@@ -1,52 +1,206 @@
-"""Reading a user's query: SQL text, or a DataFrame over stand-ins for the sources."""
+"""Reading a user's query: SQL text or a DataFrame, over registered sources and over tables that it names itself."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from headrace.errors import QueryError
+from headrace.errors import ConfigError, QueryError
 from headrace.ir.rel import Node
 from headrace.spark.catalyst import Catalyst, items
-from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader
+from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader, tag
+from headrace.spark.leaves import kind, leaves, over
 from headrace.spark.names import quoted
 from headrace.spark.session import active, reading_session
+from headrace.spark.sources.automatic import (
+    FORMATS,
+    NotASource,
+    delta_path,
+    file_table,
+    is_pattern,
+    path_in_sql,
+    source_names,
+)
+from headrace.spark.sources.delta_table import DeltaTable
+from headrace.spark.sources.source import SourceDescription, SourceReader
+
+Open = Callable[[str, SourceDescription], SourceReader]
 
 _CLOCK = re.compile(r"\b(current_date|current_timestamp|now|localtimestamp|current_time)\(", re.IGNORECASE)
+_FILE = re.compile(r"\b(input_file_name|input_file_block_start|input_file_block_length)\(", re.IGNORECASE)
 
 
 class Query:
-    """A query as Spark understands it: its operators, its output, and whether the clock is part of it."""
+    """A query as Spark understands it: its operators, its output, and whether the clock is part of it.
+
+    ``sources`` can be named in it; ``open`` opens those that it names by path or by the catalog, which are ``found``.
+    ``analysed`` is Spark's plan over stand-ins for all of them.
+    """
 
     def __init__(
-        self, catalyst: Catalyst, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]
+        self,
+        catalyst: Catalyst,
+        name: str,
+        query: str | DataFrame,
+        sources: Mapping[str, SourceReader],
+        open: Open,
     ) -> None:
         self.name = name
         self.text = query if isinstance(query, str) else None
-        spark = catalyst.spark
-        session = reading_session(spark)
+        self.found: dict[str, SourceReader] = {}
+        self._described: dict[str, SourceDescription] = {}
+        self._catalyst = catalyst
+        self._sources = sources
+        self._open = open
+        self._jvm = catalyst.jvm
+        session = reading_session(catalyst.spark)
         with active(session):
-            execution = _execution(session, name, query, schemas)
-            analysed = execution.analyzed()
-            if analysed.isStreaming():
-                raise QueryError("STREAMING", f'view "{name}" reads a stream', hint="read the table behind it")
-            self.deterministic = bool(analysed.deterministic())
-            self.nondeterministic_at = None if self.deterministic else _nondeterministic(analysed)
-            self.reads_clock = bool(_CLOCK.search(analysed.toString()))
-            self.schema: StructType = StructType.fromJson(_json(analysed.schema().json()))
+            execution = self._execution(session, query)
+            self.analysed = execution.analyzed()
+            self.deterministic = bool(self.analysed.deterministic())
+            self.nondeterministic_at = None if self.deterministic else _nondeterministic(self.analysed)
+            if self.nondeterministic_at and _FILE.search(self.analysed.toString()):
+                raise QueryError(
+                    "FILE_OF_ROW",
+                    f'view "{name}" asks in which file a row is, which is not part of a table',
+                    at=self.nondeterministic_at,
+                    hint="leave it out: files of a table may be rewritten without any row changing",
+                )
+            self.reads_clock = bool(_CLOCK.search(self.analysed.toString()))
+            self.schema: StructType = StructType.fromJson(json.loads(self.analysed.schema().json()))
             self.root: Node = Reader(catalyst).read(execution.optimizedPlan())
 
+    def _execution(self, session: SparkSession, query: str | DataFrame) -> Any:
+        if isinstance(query, str):
+            try:
+                execution = self._resolved(session, query)
+            except (AnalysisException, ParseException) as problem:
+                code = "SYNTAX" if isinstance(problem, ParseException) else "NOT_RESOLVED"
+                raise QueryError(
+                    code,
+                    f'view "{self.name}": Spark does not understand the query: {_message(problem)}',
+                    hint=f"the registered sources are: {', '.join(sorted(self._sources)) or 'none'}",
+                ) from problem
+        else:
+            execution = self._execute(session, query._jdf.queryExecution().analyzed())
+        logical = execution.analyzed()
+        if "CommandResult" in execution.commandExecuted().toString() or logical.output().size() == 0:
+            raise QueryError("NOT_A_QUERY", f'view "{self.name}" is a command, not a query', hint="give a SELECT")
+        if logical.isStreaming():
+            raise QueryError("STREAMING", f'view "{self.name}" reads a stream', hint="read the table behind it")
+        others = self._stand_ins(session, logical)
+        return self._execute(session, over(self._jvm, logical, others)) if others else execution
 
-def analysed(session: SparkSession, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Any:
-    """A query as Spark resolves it, over stand-ins for the sources."""
-    if isinstance(query, str):
-        return _resolved(session, query, schemas).analyzed()
-    return query._jdf.queryExecution().analyzed()
+    def _execute(self, session: SparkSession, plan: Any) -> Any:
+        made = self._jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+        return made.queryExecution()
+
+    # --- SQL
+
+    def _resolved(self, session: SparkSession, query: str) -> Any:
+        """The query over stand-ins for the sources that its text names; for all of them where that is not enough, for
+        a name can also be put together (``IDENTIFIER('a' || 'b')``)."""
+        text = query.lower()
+        named = [n for n in self._sources if any(spelling in text for spelling in _spellings(n.lower()))]
+        for source in named:
+            stand_in(session, source, self._sources[source].schema).createOrReplaceTempView(quoted(source))
+        try:
+            return self._with_paths(session, query)
+        except AnalysisException as problem:
+            rest = [n for n in self._sources if n not in named]
+            if isinstance(problem, ParseException) or not rest:
+                raise
+            for source in rest:
+                stand_in(session, source, self._sources[source].schema).createOrReplaceTempView(quoted(source))
+            return self._with_paths(session, query)
+
+    def _with_paths(self, session: SparkSession, query: str) -> Any:
+        """The query with paths resolved that Spark does not know or would not remember: those of Delta tables, and
+        patterns, of which it keeps what they match."""
+        parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(query)
+        others = []
+        for leaf in leaves(self._jvm, parsed):
+            if kind(leaf) == "RelationTimeTravel":
+                why = NotASource("a view follows a table, and never stays at one version", "leave out AS OF")
+                raise self._refused(leaf.relation(), why)
+            named = path_in_sql(leaf)
+            if named is None:
+                continue
+            form, path = named
+            if form == "delta":
+                others.append((leaf, self._delta(session, leaf, path)))
+            elif form in FORMATS and is_pattern(path):
+                options = {str(k): str(v) for k, v in dict(leaf.options().asCaseSensitiveMap()).items()}
+                others.append((leaf, _analysed(session.read.format(form).options(**options).load(path))))
+        if not others:
+            return session.sql(query)._jdf.queryExecution()
+        return self._execute(session, over(self._jvm, parsed, others))
+
+    def _delta(self, session: SparkSession, leaf: Any, path: str) -> Any:
+        try:
+            folder = delta_path(path)
+        except NotASource as problem:
+            raise self._refused(leaf, problem) from problem
+        name = str(folder)
+        self._find(name, DeltaTable(folder))
+        return _analysed(stand_in(session, name, self.found[name].schema))
+
+    # --- tables that are not registered
+
+    def _stand_ins(self, session: SparkSession, plan: Any) -> list[tuple[Any, Any]]:
+        """For each leaf that is a table of files its stand-in, under the exprIds that the leaf has."""
+        tables = []
+        for leaf in leaves(self._jvm, plan):
+            given = source_of(leaf)
+            if given is not None:
+                if given not in self._sources and given not in self.found:
+                    raise QueryError(
+                        "NOT_A_SOURCE",
+                        f'view "{self.name}" reads "{given}", which is not a source of this warehouse',
+                        hint=f"the registered sources are: {', '.join(sorted(self._sources)) or 'none'}",
+                    )
+                continue
+            try:
+                table = file_table(leaf)
+            except NotASource as problem:
+                raise self._refused(leaf, problem) from problem
+            if table is not None:
+                tables.append((leaf, table))
+        others = []
+        for (leaf, table), name in zip(tables, source_names(t for _, t in tables), strict=True):
+            if isinstance(self._described.get(name), DeltaTable):
+                name = f"{name} as {table.format}"
+            self._find(name, table)
+            empty = _analysed(stand_in(session, name, table.schema))
+            others.append((leaf, renamed(self._catalyst, empty, range(len(table.schema)), leaf)))
+        return others
+
+    def _find(self, name: str, table: SourceDescription) -> None:
+        if self._described.setdefault(name, table) == table and name in self.found:
+            return
+        if name in self._sources:
+            raise ConfigError(
+                "NAME_TAKEN",
+                f'view "{self.name}" reads {name} by itself, and another source is registered under that name',
+                hint="register the other one under another name",
+            )
+        self.found[name] = self._open(name, table)
+
+    def _refused(self, leaf: Any, problem: NotASource) -> QueryError:
+        what = str(leaf.toString()).strip().splitlines()[0]
+        what = what if len(what) <= 160 else what[:159] + "…"
+        return QueryError(
+            "NOT_A_SOURCE",
+            f'view "{self.name}" reads {what}, which cannot be a source: {problem.reason}',
+            at=what,
+            hint=problem.hint,
+        )
 
 
 def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
@@ -56,43 +210,21 @@ def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
     return session.createDataFrame(session.sparkContext.emptyRDD(), tagged)
 
 
-def _execution(session: SparkSession, name: str, query: str | DataFrame, schemas: Mapping[str, StructType]) -> Any:
-    if isinstance(query, str):
-        try:
-            execution = _resolved(session, query, schemas)
-        except (AnalysisException, ParseException) as problem:
-            kind = "SYNTAX" if isinstance(problem, ParseException) else "NOT_RESOLVED"
-            raise QueryError(
-                kind,
-                f'view "{name}": Spark does not understand the query: {_message(problem)}',
-                hint=f"the registered sources are: {', '.join(sorted(schemas)) or 'none'}",
-            ) from problem
-    else:
-        plan = query._jdf.queryExecution().analyzed()
-        jvm: Any = session._jvm
-        execution = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan).queryExecution()
-    logical = execution.analyzed()
-    if "CommandResult" in execution.commandExecuted().toString() or logical.output().size() == 0:
-        raise QueryError("NOT_A_QUERY", f'view "{name}" is a command, not a query', hint="give a SELECT")
-    return execution
+def source_of(leaf: Any) -> str | None:
+    """The name of the source that a leaf stands for."""
+    output = leaf.output() if kind(leaf) == "LogicalRDD" else None
+    return tag(output.apply(0), SOURCE_KEY) if output is not None and output.size() else None
 
 
-def _resolved(session: SparkSession, query: str, schemas: Mapping[str, StructType]) -> Any:
-    """The query over stand-ins for the sources that its text names; for all of them where that is not enough, for a
-    name can also be put together (``IDENTIFIER('a' || 'b')``)."""
-    text = query.lower()
-    named = [n for n in schemas if any(spelling in text for spelling in _spellings(n.lower()))]
-    for source in named:
-        stand_in(session, source, schemas[source]).createOrReplaceTempView(quoted(source))
-    try:
-        return session.sql(query)._jdf.queryExecution()
-    except AnalysisException as problem:
-        rest = [n for n in schemas if n not in named]
-        if isinstance(problem, ParseException) or not rest:
-            raise
-        for source in rest:
-            stand_in(session, source, schemas[source]).createOrReplaceTempView(quoted(source))
-        return session.sql(query)._jdf.queryExecution()
+def renamed(c: Catalyst, plan: Any, places: Any, leaf: Any) -> Any:
+    """Columns of a plan, by their places, under the names and exprIds that a leaf gives them."""
+    given = plan.output()
+    columns = [c.alias(given.apply(i), a) for i, a in zip(places, items(leaf.output()), strict=True)]
+    return c.java(c.project(columns, plan))
+
+
+def _analysed(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()
 
 
 def _spellings(name: str) -> set[str]:
@@ -110,9 +242,3 @@ def _nondeterministic(plan: Any) -> str:
 
 def _message(problem: Exception) -> str:
     return str(problem).split("\n\nJVM stacktrace")[0].split(";\n'")[0].strip()
-
-
-def _json(text: str) -> Any:
-    import json
-
-    return json.loads(text)

@@ -19,6 +19,8 @@ _READING = {
     "spark.sql.optimizer.windowGroupLimitThreshold": "-1",
     "spark.sql.debug.maxToStringFields": "1000000",
     "spark.sql.maxMetadataStringLength": "1000000",
+    # Files in the form in which Spark tells most of them.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
 }
 
 

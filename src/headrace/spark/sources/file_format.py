@@ -1,5 +1,8 @@
-"""What differs between the formats of a folder's files: which files count, what their columns are, how many rows
-they have and how many of those leave. All of it is checked when a file is discovered, so that a run can rely on it.
+"""What differs between the formats of files: which files count, what their columns are, how many rows they have and how
+many of those leave. All of it is checked when a file is discovered, so that a run can rely on it.
+
+A folder that somebody registered is read strictly: what does not fit its schema is refused. A table that a query
+names is read as Spark reads it, with NULL where a file lacks a column, and lines that do not fit as its options say.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -44,10 +48,13 @@ class FileFormat(ABC):
     kind: str
     local = False
 
-    def __init__(self, source: str, spark: SparkSession, changes: bool, options: Mapping[str, str]) -> None:
+    def __init__(
+        self, source: str, spark: SparkSession, changes: bool, options: Mapping[str, str], strict: bool = True
+    ) -> None:
         self.source = source
         self.changes = changes
         self.options = dict(options)
+        self.strict = strict
         self._spark = spark
 
     def stored(self, schema: StructType) -> StructType:
@@ -130,7 +137,8 @@ class ParquetFormat(FileFormat):
             kinds = self._kinds(file.path) if self.changes and CHANGE_TYPE in found.names else {}
         except (pa.ArrowInvalid, OSError) as problem:
             raise self._corrupt(file.relative, problem) from problem
-        self._check_schema(file.relative, from_arrow(found), schema)
+        if self.strict:
+            self._check_schema(file.relative, from_arrow(found), schema)
         return rows, self._leaving(file.relative, kinds)
 
     def _kinds(self, path: Path) -> dict[str | None, int]:
@@ -159,14 +167,38 @@ class ParquetFormat(FileFormat):
             )
 
 
+class OrcFormat(FileFormat):
+    """ORC: counts are in the footer."""
+
+    kind = "orc"
+
+    def inspect(self, files: Sequence[FoundFile], schema: StructType) -> list[tuple[int, int]]:
+        return [(self._rows(f), 0) for f in files]
+
+    def _rows(self, file: FoundFile) -> int:
+        try:
+            return int(orc.ORCFile(str(file.path)).nrows)
+        except (pa.ArrowException, OSError) as problem:
+            raise self._corrupt(file.relative, problem) from problem
+
+
 class TextFormat(FileFormat):
-    """CSV or JSON: nothing is known of a file before it is read, so discovery reads each new file once, in one Spark
-    job for all of them. A line that does not fit the schema is an error, never a guess."""
+    """CSV, JSON or lines of text: nothing is known of a file before it is read, so discovery reads each new file once,
+    in one Spark job for all of them. Read strictly, a line that does not fit the schema is an error, never a guess."""
 
     def __init__(
-        self, source: str, spark: SparkSession, changes: bool, options: Mapping[str, str], kind: str = "csv"
+        self,
+        kind: str,
+        source: str,
+        spark: SparkSession,
+        changes: bool,
+        options: Mapping[str, str],
+        strict: bool = True,
     ) -> None:
         self.kind = kind
+        if not strict:
+            super().__init__(source, spark, changes, options, strict)
+            return
         mode = next((v for k, v in options.items() if k.lower() == "mode"), "FAILFAST")
         if mode.upper() != "FAILFAST":
             raise ConfigError(
@@ -183,7 +215,7 @@ class TextFormat(FileFormat):
             counts = self._count(files, schema)
         except (PySparkException, Py4JJavaError) as problem:
             self._find_bad(files, schema)
-            raise self._corrupt(files[0].relative, _first_line(problem)) from problem
+            raise self._corrupt(files[0].relative, first_line(problem)) from problem
         return [(sum(kinds.values()), self._leaves(f, kinds)) for f, kinds in zip(files, counts, strict=True)]
 
     def _leaves(self, file: FoundFile, kinds: Mapping[str | None, int]) -> int:
@@ -198,15 +230,15 @@ class TextFormat(FileFormat):
                 if "header" in str(problem):
                     raise SourceError(
                         "FILE_SCHEMA",
-                        f'source "{self.source}": {file.relative} has another header: {_first_line(problem)}',
+                        f'source "{self.source}": {file.relative} has another header: {first_line(problem)}',
                         hint=f"its columns must be, in this order: {', '.join(self.stored(schema).names)}",
                     ) from problem
-                raise self._corrupt(file.relative, _first_line(problem)) from problem
+                raise self._corrupt(file.relative, first_line(problem)) from problem
 
     def _count(self, files: Sequence[FoundFile], schema: StructType) -> list[Counter[str | None]]:
         """For each file how many rows it has of each kind of change. Every value of every line is read: Spark would
         skip columns that are not asked for, and what is wrong in them."""
-        header = {"enforceSchema": "false"} if self._has_header() else {}
+        header = {"enforceSchema": "false"} if self.strict and self._has_header() else {}
         frame = self.frame([f.path.absolute() for f in files], schema, **header)
         width = len(frame.columns)
         frame = frame.select("*", F.col("_metadata.file_path")).toDF(*(f"c{i}" for i in range(width)), "at")
@@ -223,15 +255,24 @@ class TextFormat(FileFormat):
 
 
 def file_format(
-    kind: str, source: str, spark: SparkSession, changes: bool, options: Mapping[str, str] | None
+    kind: str,
+    source: str,
+    spark: SparkSession,
+    changes: bool,
+    options: Mapping[str, str] | None,
+    strict: bool = True,
 ) -> FileFormat:
     """The format by its name."""
     given = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (options or {}).items()}
     match kind:
         case "parquet":
-            return ParquetFormat(source, spark, changes, given)
+            return ParquetFormat(source, spark, changes, given, strict)
         case "csv" | "json":
-            return TextFormat(source, spark, changes, given, kind)
+            return TextFormat(kind, source, spark, changes, given, strict)
+        case "text" if not strict:
+            return TextFormat(kind, source, spark, changes, given, strict)
+        case "orc" if not strict:
+            return OrcFormat(source, spark, changes, given, strict)
     raise ConfigError(
         "FORMAT_UNKNOWN", f'source "{source}": there is no format {kind!r}', hint="use one of parquet, csv, json"
     )
@@ -242,7 +283,8 @@ def _path(text: str) -> Path:
     return Path("/" + unquote(text.split(":", 1)[1]).lstrip("/"))
 
 
-def _first_line(problem: Exception) -> str:
+def first_line(problem: Exception) -> str:
+    """What an error of Spark's says, in short."""
     text = str(getattr(problem, "java_exception", None) or problem).strip()
     return text.splitlines()[0][:300] if text else type(problem).__name__
 
