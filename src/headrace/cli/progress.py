@@ -95,7 +95,8 @@ class _Lines:
             case StepDone() if event.seconds >= _LONG and not self._console.is_terminal:
                 expected = "" if event.estimated is None else f", {seconds(event.estimated)} expected"
                 done = f"{count(event.rows)} rows in {seconds(event.seconds)} s{expected}"
-                self._console.print(f"  {event.view}, step {event.step} of {event.of}: {event.what}: {done}")
+                step = Text(f"  {event.view}, step {event.step} of {event.of}: {event.what}: {done}")
+                self._console.print(step, soft_wrap=True)
             case RunDone(report=report):
                 self._report(report)
             case RunFailed(view=view, problem=problem):

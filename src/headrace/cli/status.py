@@ -74,8 +74,8 @@ def _data(one: ViewStatus) -> dict[str, Any]:
 
 def _show(output: Output, found: list[ViewStatus], due: dict[str, str]) -> None:
     wide = output.console.width >= _WIDE
-    numbers = ("rows waiting", "rows", "result", "state", "took")
-    columns = ["view", "freshness", "last run", *(["how", "took"] if wide else []), "rows waiting", "rows"]
+    numbers = ("waiting", "rows", "result", "state", "took")
+    columns = ["view", "freshness", "last run", *(["how", "took"] if wide else []), "waiting", "rows"]
     shown = table(*columns, *(["result"] if wide else []), "state", "due", right=numbers, cut="due")
     now = time.time()
     for one in found:
@@ -85,7 +85,7 @@ def _show(output: Output, found: list[ViewStatus], due: dict[str, str]) -> None:
         bytes_ = [size(one.bytes)] if wide else []
         waiting = "?" if one.problems else count(sum(one.waiting.values()))
         row = [when, *(how if wide else []), waiting, count(one.rows), *bytes_, size(one.state_bytes)]
-        shown.add_row(one.view, _freshness(one), *row, line(due[one.view]))
+        shown.add_row(one.view, _freshness(one, wide), *row, line(due[one.view]))
     output.console.print(shown)
     for one in found:
         for source, problem in one.problems.items():
@@ -95,13 +95,13 @@ def _show(output: Output, found: list[ViewStatus], due: dict[str, str]) -> None:
             _note(output, f"{one.view}: failed {ago(now - one.failure.started)} ago: {what}", "red")
 
 
-def _freshness(one: ViewStatus) -> Text:
+def _freshness(one: ViewStatus, wide: bool) -> Text:
     if one.last is None:
         return Text("no result", "yellow")
     if one.fresh:
         return Text("up to date", "green")
     if one.lag is not None and not any(one.waiting.values()) and one.behind and not one.problems:
-        return Text(f"behind {one.behind[0]}", "yellow")
+        return Text(f"behind {', '.join(one.behind)}" if wide else "behind", "yellow")
     return Text(f"≤ {ago(one.lag or 0)} late", "yellow")
 
 
