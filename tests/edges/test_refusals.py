@@ -57,6 +57,29 @@ def test_a_query_that_cannot_be_a_view(case: Maintained, sql: str, code: str, wo
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE {t}",
+        "INSERT INTO {t} VALUES (2)",
+        "WITH q AS (SELECT 3 AS x) INSERT INTO {t} SELECT x FROM q",
+        "TRUNCATE TABLE {t}",
+        "CREATE TABLE {t}_2 AS SELECT 1 AS x",
+    ],
+)
+def test_a_command_is_refused_and_not_carried_out(case: Maintained, sql: str) -> None:
+    table = f"kept_{abs(hash(sql))}"
+    case.spark.sql(f"CREATE TABLE {table} USING parquet AS SELECT 1 AS x")
+    try:
+        with pytest.raises(hr.QueryError) as caught:
+            case.warehouse.view("v", sql.format(t=table))
+        assert caught.value.code == "NOT_A_QUERY"
+        assert [r["x"] for r in case.spark.table(table).collect()] == [1]
+        assert not case.spark.catalog.tableExists(f"{table}_2")
+    finally:
+        case.spark.sql(f"DROP TABLE IF EXISTS {table}")
+
+
 def test_sparks_message_and_position_are_kept(case: Maintained) -> None:
     with pytest.raises(hr.QueryError) as caught:
         case.warehouse.view("v", "SELECT k,\n  nothing FROM t")

@@ -148,6 +148,12 @@ REFUSED: dict[str, tuple[dict[str, str], str, str, str]] = {
         "a.py:3",
         "SESSION_MUTATION",
     ),
+    "a command in a function": (
+        {"a.py": PYTHON + "@dp.materialized_view\ndef v():\n    return spark.sql('CREATE TABLE x (a INT)')\n"},
+        "UNSUPPORTED_PIPELINE_SPARK_SQL_COMMAND",
+        "a.py:3",
+        "CREATE TABLE x",
+    ),
     "not SQL": ({"a.sql": "CREATE MATERIALIZED VIEW a AS SELEC 1"}, "SYNTAX", "a.sql", "SELEC"),
     "a command": (
         {"a.sql": f"{ONE};\nDROP TABLE one"},

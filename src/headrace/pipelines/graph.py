@@ -21,7 +21,7 @@ from headrace.pipelines.elements import INLINED, SINK, VIEW, Definitions, Elemen
 from headrace.pipelines.session import reading
 from headrace.pipelines.settings import table_policy, view_settings
 from headrace.pipelines.stream import Stream, StreamingTable, StreamSink
-from headrace.spark.names import Named, name_parts, named_tables, quoted, renamed
+from headrace.spark.names import Named, is_command, name_parts, named_tables, parsed, quoted, renamed
 from headrace.spark.paths import file_name
 from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.streams import StreamFlow, StreamTable, merged_schema
@@ -73,6 +73,13 @@ class Graph:
             return None if table.parts == found else found
 
         try:
+            if is_command(self._spark, parsed(self._spark, query)):
+                raise QueryError(
+                    "UNSUPPORTED_PIPELINE_SPARK_SQL_COMMAND",
+                    f'flow "{flow.name}" runs a command, and a pipeline only defines: {query.strip()[:80]}',
+                    at=flow.at,
+                    hint="give spark.sql a query",
+                )
             tables = named_tables(self._spark, query)
         except AnalysisException:
             return query  # Spark tells what is wrong with it when it is run

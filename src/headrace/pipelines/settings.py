@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import ConfigError
@@ -11,12 +12,36 @@ from headrace.runtime.policy import Policy
 from headrace.runtime.policy_text import parse
 
 _PREFIX = "headrace."
-_KNOWN = {"headrace.policy": "policy", "headrace.refresh_policy": "refresh_policy"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """``argument`` is the one of ``Warehouse.view`` that it gives."""
+
+    argument: str
+    meaning: str
+    example: str
+
+
+SETTINGS = {
+    "headrace.policy": Setting(
+        "policy",
+        "when `headrace run --watch` refreshes it; without it a view is due when anything it reads has changed, and a"
+        " streaming table every 10 seconds",
+        "every 10 min | after_rows 100000",
+    ),
+    "headrace.refresh_policy": Setting(
+        "refresh_policy",
+        "how it is refreshed: AUTO, INCREMENTAL (refused where it never can be), INCREMENTAL STRICT (fails instead of"
+        " computing from scratch) or FULL",
+        "INCREMENTAL STRICT",
+    ),
+}
 
 
 def view_settings(element: Element) -> dict[str, Any]:
     """The arguments of ``Warehouse.view`` that an element's properties give."""
-    return {_KNOWN[key]: value for key, value in _settings(element, _KNOWN)}
+    return {SETTINGS[key].argument: value for key, value in _settings(element, SETTINGS)}
 
 
 def table_policy(element: Element) -> Policy | None:

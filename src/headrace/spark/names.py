@@ -26,12 +26,31 @@ class Named:
 
 def named_tables(spark: SparkSession, query: str) -> list[Named]:
     """The tables that a query names, in the order of its text. Names that the query itself defines are none."""
-    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
-    found = java_object(spark, "Names", plan)
+    found = java_object(spark, "Names", parsed(spark, query))
     local = {str(name).lower() for name in found.local()}
     tables = [_named(text) for text in found.relations()]
     outside = [t for t in tables if len(t.parts) > 1 or t.parts[0].lower() not in local]
     return sorted(outside, key=lambda t: t.start)
+
+
+def parsed(spark: SparkSession, query: str) -> Any:
+    """A statement as Spark's parser reads it; nothing is looked up or carried out."""
+    return spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
+
+
+def is_command(spark: SparkSession, statement: Any) -> bool:
+    """Whether a parsed statement does something, and is not a query."""
+    while str(statement.getClass().getSimpleName()) in (
+        "UnresolvedWith",
+        "Union",
+    ):  # WITH … INSERT, FROM … INSERT … INSERT
+        statement = statement.children().head()
+    jvm: Any = spark._jvm
+    package = "org.apache.spark.sql.catalyst.plans.logical"
+    return any(
+        jvm.java.lang.Class.forName(f"{package}.{name}").isInstance(statement)
+        for name in ("Command", "ParsedStatement")
+    )
 
 
 def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:

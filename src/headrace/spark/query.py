@@ -16,7 +16,7 @@ from headrace.ir.rel import Node
 from headrace.spark.catalyst import Catalyst, items
 from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader, tag
 from headrace.spark.leaves import kind, leaves, over
-from headrace.spark.names import quoted
+from headrace.spark.names import is_command, parsed, quoted
 from headrace.spark.session import active, reading_session
 from headrace.spark.sources.automatic import (
     FORMATS,
@@ -90,8 +90,8 @@ class Query:
         else:
             execution = self._execute(session, query._jdf.queryExecution().analyzed())
         logical = execution.analyzed()
-        if "CommandResult" in execution.commandExecuted().toString() or logical.output().size() == 0:
-            raise QueryError("NOT_A_QUERY", f'view "{self.name}" is a command, not a query', hint="give a SELECT")
+        if logical.output().size() == 0:
+            raise QueryError("NOT_A_QUERY", f'view "{self.name}" has no columns', hint="give a SELECT")
         if logical.isStreaming():
             raise QueryError("STREAMING", f'view "{self.name}" reads a stream', hint="read the table behind it")
         others = self._stand_ins(session, logical)
@@ -123,9 +123,11 @@ class Query:
     def _with_paths(self, session: SparkSession, query: str) -> Any:
         """The query with paths resolved that Spark does not know or would not remember: those of Delta tables, and
         patterns, of which it keeps what they match."""
-        parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(query)
+        statement = parsed(session, query)
+        if is_command(session, statement):  # Spark would carry it out
+            raise QueryError("NOT_A_QUERY", f'view "{self.name}" is a command, not a query', hint="give a SELECT")
         others = []
-        for leaf in leaves(self._jvm, parsed):
+        for leaf in leaves(self._jvm, statement):
             if kind(leaf) == "RelationTimeTravel":
                 why = NotASource("a view follows a table, and never stays at one version", "leave out AS OF")
                 raise self._refused(leaf.relation(), why)
@@ -138,9 +140,7 @@ class Query:
             elif form in FORMATS and is_pattern(path):
                 options = {str(k): str(v) for k, v in dict(leaf.options().asCaseSensitiveMap()).items()}
                 others.append((leaf, _analysed(session.read.format(form).options(**options).load(path))))
-        if not others:
-            return session.sql(query)._jdf.queryExecution()
-        return self._execute(session, over(self._jvm, parsed, others))
+        return self._execute(session, over(self._jvm, statement, others))
 
     def _delta(self, session: SparkSession, leaf: Any, path: str) -> Any:
         try:
