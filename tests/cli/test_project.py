@@ -161,6 +161,8 @@ def test_explain_a_query_in_a_file(
     (inside,) = shop.json("explain", str(file))
     assert inside["view"] == "query"
     assert inside["operators"][-1]["text"] == "Source daily_revenue"
+    own = shop.root / "transformations" / "revenue.sql"
+    assert [line["view"] for line in shop.json("explain", str(own))] == ["daily_revenue", "city_revenue"]
     monkeypatch.chdir(tmp_path)
     file.write_text("SELECT day, COUNT(*) AS n FROM arrived GROUP BY day")
     arguments = ["explain", "query.sql", "--json"]

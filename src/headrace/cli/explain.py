@@ -42,43 +42,50 @@ def explain(
     let expect, and the reason wherever something is recomputed. A query in a file is read and not run. In a
     project it may use the names of the project.
     """
-    with explained(as_json) as output, _view(context, output, what, source or [], spec, master) as view:
-        data = view.explain_data()
-        if as_dot:
-            typer.echo(dot(data))
-        elif as_json:
-            output.line(**data)
-        else:
-            _show(output, data)
+    with explained(as_json) as output, _views(context, output, what, source or [], spec, master) as views:
+        for place, data in enumerate(view.explain_data() for view in views):
+            if as_dot:
+                typer.echo(dot(data))
+            elif as_json:
+                output.line(**data)
+            else:
+                output.console.print("" if place == 0 else "\n", end="")
+                _show(output, data)
 
 
 @contextmanager
-def _view(
+def _views(
     context: typer.Context, output: Output, what: str, sources: list[str], spec: Path | None, master: str | None
-) -> Iterator[hr.View]:
-    file = Path(what)
+) -> Iterator[list[hr.View]]:
+    """The view by that name, those that a file of the project defines, or one made of the query in a file."""
     if not what.endswith(".sql"):
         with opened(context, output, spec, master) as project:
-            yield view_of(project, what)
+            yield [view_of(project, what)]
         return
+    file = Path(what)
     if not file.is_file():
         raise ConfigError("FILE_MISSING", f"there is no file {file}", hint="correct its name")
-    with _warehouse(context, output, sources, spec, master) as warehouse:
-        name = file.stem
-        while name in warehouse.views or name in warehouse.sources:
-            name += "_"
-        yield warehouse.view(name, file.read_text(encoding="utf-8").strip().rstrip(";"))
+    if sources or (spec is None and not _in_project()):
+        with _outside(context, output, sources) as warehouse:
+            yield [_query(warehouse, file)]
+        return
+    with opened(context, output, spec, master) as project:
+        here = [n for n, at in project.places.items() if project.root / at.rsplit(":", 1)[0] == file.resolve()]
+        defined = [view for name, view in project.warehouse.views.items() if name in here]
+        yield defined or [_query(project.warehouse, file)]
+
+
+def _query(warehouse: hr.Warehouse, file: Path) -> hr.View:
+    """A view of the query in a file, under a name that no other has."""
+    name = file.stem
+    while name in warehouse.views or name in warehouse.sources:
+        name += "_"
+    return warehouse.view(name, file.read_text(encoding="utf-8").strip().rstrip(";"))
 
 
 @contextmanager
-def _warehouse(
-    context: typer.Context, output: Output, sources: list[str], spec: Path | None, master: str | None
-) -> Iterator[hr.Warehouse]:
-    """The project's, unless sources are given or there is no project."""
-    if not sources and (spec is not None or _in_project()):
-        with opened(context, output, spec, master) as project:
-            yield project.warehouse
-        return
+def _outside(context: typer.Context, output: Output, sources: list[str]) -> Iterator[hr.Warehouse]:
+    """A warehouse for as long as a query is explained, with sources given as NAME=PATH."""
     with TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder:
         with output.console.status("starting Spark"), aside(context, Path(folder)):
             warehouse = hr.Warehouse(folder, spark=context.obj)
