@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
 import pytest
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -56,7 +58,7 @@ def test_wrong_definitions_say_where(broken: Shop) -> None:
     assert broken.error("dry-run") == "NOT_DETERMINISTIC"
 
 
-def test_one_view_that_fails(broken: Shop) -> None:
+def test_one_view_that_fails(broken: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its error is told; the others are refreshed; when it is mended nothing was lost."""
     broken.define(
         "bad.sql",
@@ -64,7 +66,10 @@ def test_one_view_that_fails(broken: Shop) -> None:
         "CREATE MATERIALIZED VIEW bad_above AS SELECT one FROM bad;",
     )
     broken.orders(7)
+    logged: list[logging.LogRecord] = []
+    monkeypatch.setattr(PySparkLogger.getLogger("SQLQueryContextLogger"), "handle", logged.append)
     events = broken.json("run", exits=4)
+    assert logged == []  # the error is told once, without the stack that PySpark logs
     assert {e["view"] for e in events if e["event"] == "run_failed"} == {"bad"}
     (failed,) = (e for e in events if e["event"] == "run_failed")
     assert "DIVIDE_BY_ZERO" in failed["error"]["message"]

@@ -139,6 +139,16 @@ def test_read_in_every_format(shop: Shop, tmp_path: Path) -> None:
         shop.headrace("read", "city_revenue", *wrong, exits=2)
 
 
+def test_data_is_shown_as_it_is(broken: Shop) -> None:
+    """Brackets and colons in data are no markup of ours."""
+    broken.define("bad_text.sql", "CREATE MATERIALIZED VIEW bad_text AS SELECT '[red]a[/] :smile:' AS `[b]`, 1 AS n")
+    broken.headrace("run", "--refresh", "bad_text")
+    assert broken.headrace("read", "bad_text").stdout.splitlines()[:2] == [
+        "[b]                n",
+        "[red]a[/] :smile:  1",
+    ]
+
+
 def test_explain_a_view_in_three_ways(shop: Shop) -> None:
     (data,) = shop.json("explain", "top_customers")
     assert data["view"] == "top_customers"

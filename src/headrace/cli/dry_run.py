@@ -36,7 +36,7 @@ def dry_run(
                 shown.add_row("", Text(f"{part['operator']}: {part['reason']}", "yellow"))
         output.console.print(shown)
         count = len(project.streams) + len(project.warehouse.views)
-        output.console.print(f"\n{project.name}: {count} definitions are in order; nothing was run", markup=False)
+        output.console.print(f"\n{project.name}: {count} definitions are in order; nothing was run")
 
 
 def upkeep(view: View) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def _show(output: Output, data: dict[str, Any]) -> None:
     console = output.console
     incremental = data["maintained"] == "incremental"
     how = "maintained incrementally" if incremental else f"computed anew on every run: policy {data['policy']}"
-    console.print(f'view "{data["view"]}": {how}\n', soft_wrap=True, markup=False)
+    console.print(f'view "{data["view"]}": {how}\n', soft_wrap=True)
     kept = {name: place for place, name in enumerate((s["name"] for s in data["states"]), 1)}
     plan = table("operator", "method", "state", right=("state",), cut="operator")
     for o in data["operators"]:

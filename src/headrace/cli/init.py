@@ -41,7 +41,6 @@ def init(
         output.console.print(
             f"{name} is made: {len(written)} files and a folder of data. Next:\n\n"
             f"  cd {name}\n  headrace run\n  headrace status\n\nREADME.md has more.",
-            markup=False,
             soft_wrap=True,
         )
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from headrace.cli import exits
 from headrace.errors import HeadraceError
 from headrace.spark.engine import Engine
+from headrace.spark.session import quiet_errors
 
 _WIDE = 200  # of a pipe or a file, which has no width
 
@@ -26,7 +27,8 @@ class Output:
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
-        self.console = Console(quiet=as_json, highlight=False, width=width)
+        # What is shown is people's data: no part of it is markup.
+        self.console = Console(quiet=as_json, highlight=False, markup=False, emoji=False, width=width)
 
     def line(self, **fields: Any) -> None:
         """One JSON object."""
@@ -48,7 +50,8 @@ def explained(as_json: bool) -> Iterator[Output]:
     root = logging.getLogger()
     root.addFilter(_not_py4j)
     try:
-        yield output
+        with quiet_errors():
+            yield output
     except (HeadraceError, *Engine.query_failures) as problem:
         output.error(problem)
         raise typer.Exit(exits.ERROR) from None
