@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -38,6 +39,7 @@ _WORKING = {
     # The type of timestamps that a footer knows the range of, and that every reader knows.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _CALL_SITE = ("callSite.short", "callSite.long")
 _OPTIONAL: dict[int, list[str]] = {}
 
@@ -137,6 +139,20 @@ def named_jobs(spark: SparkSession, name: str) -> Iterator[None]:
     finally:
         for key, value in before.items():
             context.setLocalProperty(key, value)  # type: ignore[arg-type]
+
+
+@contextmanager
+def quiet_errors() -> Iterator[None]:
+    """Keep PySpark from logging the errors of queries, each with its stack, for who catches them tells of them."""
+    loggers = [PySparkLogger.getLogger(name) for name in _ERRORS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 @contextmanager
