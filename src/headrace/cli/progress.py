@@ -46,13 +46,14 @@ _NAMES = {
 
 
 @contextmanager
-def shown(output: Output, names: Collection[str]) -> Iterator[Progress]:
-    """Someone to tell of runs of the views by these names."""
+def shown(output: Output, names: Collection[str], *, service: bool = False) -> Iterator[Progress]:
+    """Someone to tell of runs of the views by these names. Of a ``service`` every line has its time, and runs that
+    found nothing new have none."""
     console = output.console
     if output.as_json:
         yield lambda event: output.line(**event_data(event))
         return
-    lines = _Lines(console, names)
+    lines = _Lines(console, names, service)
     if not console.is_terminal:
         yield lines.tell
         return
@@ -85,8 +86,9 @@ def report_data(report: RefreshReport) -> dict[str, Any]:
 class _Lines:
     """A line for each view that is done."""
 
-    def __init__(self, console: Console, names: Collection[str]) -> None:
+    def __init__(self, console: Console, names: Collection[str], service: bool) -> None:
         self._console = console
+        self._service = service
         self._width = min(max([4, *map(len, names)]), 30)
         self._began = False
 
@@ -97,7 +99,7 @@ class _Lines:
                 done = f"{count(event.rows)} rows in {seconds(event.seconds)} s{expected}"
                 step = Text(f"  {event.view}, step {event.step} of {event.of}: {event.what}: {done}")
                 self._console.print(step, soft_wrap=True)
-            case RunDone(report=report):
+            case RunDone(report=report) if not self._service or report.method != "unchanged":
                 self._report(report)
             case RunFailed(view=view, problem=problem):
                 self._row(view, "failed", style="red")
@@ -123,7 +125,8 @@ class _Lines:
         if len(view) > self._width:
             view = view[: self._width - 1] + "…"
         figures = "".join(f"{n:>{w}}" for n, w in zip(numbers, (8, 10, 12, 12), strict=False))
-        self._console.print(Text(f"{view:<{self._width}}  {method:<11}{figures}".rstrip(), style), soft_wrap=True)
+        at = "" if not self._service else f"{time.strftime('%H:%M:%S') if numbers[:1] != ('seconds',) else 'time':<10}"
+        self._console.print(Text(f"{at}{view:<{self._width}}  {method:<11}{figures}".rstrip(), style), soft_wrap=True)
 
     def _note(self, text: str, style: str = "dim") -> None:
         for line in text.splitlines():
