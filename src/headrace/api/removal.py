@@ -20,9 +20,9 @@ _DROPPED = ".dropped-"
 def remove_folder(folder: Path, what: str, wait: float) -> int:
     """Remove the folder of a view while nobody works in it; returns its bytes. It leaves its name in one step, so that
     no half of a view is ever found; what a crash leaves behind then goes with the next vacuum."""
+    size = size_of([folder])
     with lease(folder / "lease", what, wait):
         gone = folder.with_name(f"{_DROPPED}{uuid.uuid4().hex[:12]}")
-        size = size_of([folder])
         folder.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
     return size

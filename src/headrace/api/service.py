@@ -86,6 +86,13 @@ class Service:
             wake = self.scheduler.wake(now)
             self._clock.wait(min(now + self._poll, wake if wake is not None else now + self._poll), self._happened)
 
+    def due(self) -> dict[str, float | None]:
+        """When each view and feed is due as things stand, the present or earlier where that is now; None where only new
+        data or a question makes it due. Looks at the sources, and starts nothing."""
+        self._look()
+        now = self._clock.now()
+        return {name: self.scheduler.next(name, now) for name in self._parts}
+
     # --- inside
 
     def _policy(self, name: str, reads: bool) -> Any:

@@ -139,7 +139,7 @@ class Warehouse:
 
     def status(self, *, only: Collection[str] | None = None) -> dict[str, ViewStatus]:
         """How all views stand, or those in ``only``, each after those it reads. New data is looked for, none is run."""
-        chosen = frozenset(self.views) if only is None else self._known(only)
+        chosen = frozenset(self.views) if only is None else self._known(only) & self.views.keys()
         needed = chosen.union(*(self._below(self.views[name]) for name in chosen))
         found = statuses(self.views[name] for name in self._in_order() if name in needed)
         return {name: status for name, status in found.items() if name in chosen}

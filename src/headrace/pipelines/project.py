@@ -40,15 +40,20 @@ class Project:
         if loaded.database:
             self.spark.catalog.setCurrentDatabase(loaded.database)
         self._naming = Naming.of(self.spark, loaded.catalog, loaded.database)
-        definitions = read_definitions(self.spark, self._naming, loaded, self.root)
+        self._definitions = read_definitions(self.spark, self._naming, loaded, self.root)
         self.warehouse = Warehouse(folder, self.spark)
-        self._graph = Graph(self.spark, definitions, self.warehouse)
+        self._graph = Graph(self.spark, self._definitions, self.warehouse)
 
     @classmethod
     def open(cls, spec: Path | None = None, *, spark: SparkSession | None = None, master: str | None = None) -> Project:
         """Read a project: by its spec, or the nearest one above the working directory. ``spark`` is the session to work
         beside; without one a session is started, by ``master`` where it is given."""
         return cls(spec if spec is not None else find_spec(Path.cwd()), spark, master)
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where each element is defined, as ``file:line`` from the project's root."""
+        return {name: element.at for name, element in self._definitions.elements.items()}
 
     @property
     def streams(self) -> dict[str, Stream]:

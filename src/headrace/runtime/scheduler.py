@@ -143,7 +143,7 @@ class Scheduler:
         if self.ready(now):
             return now
         idle = (n for n, s in self._seats.items() if s.work is None and s.ticket is None)
-        return min((at for n in idle if (at := self._next(n, now)) is not None), default=None)
+        return min((at for n in idle if (at := self.next(n, now)) is not None), default=None)
 
     @property
     def running(self) -> frozenset[str]:
@@ -160,7 +160,8 @@ class Scheduler:
             )
         return self._seats[view]
 
-    def _next(self, view: str, now: float) -> float | None:
+    def next(self, view: str, now: float) -> float | None:
+        """When a view is due if nothing happens, the present or earlier where it is due now; None when it never is."""
         return self._seats[view].next(self.moment(view, now), self.retry)
 
     def _admit(self, now: float) -> None:
@@ -169,7 +170,7 @@ class Scheduler:
             seat = self._seats[name]
             if seat.work is not None:
                 continue
-            at = self._next(name, now)
+            at = self.next(name, now)
             if at is None or at > now:
                 seat.ticket = None
             elif seat.ticket is None:

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headrace.ir.expr import Attr
+from headrace.spark.jvm import java_class
 from headrace.spark.script import Made, Script
 
 _SQL = "org.apache.spark.sql"
@@ -40,6 +41,11 @@ _FORMATS = {
 Values = Sequence[str | None]
 _WORD = re.compile(r"\w+")
 WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
+
+# Files that are read in the driver when a step works in one partition: starting a scan takes longer.
+_FEW_FILES = 64
+_FEW_BYTES = 256 * 1024
+_MEMORIES: dict[int, tuple[Any, Any]] = {}
 
 
 class Catalyst:
@@ -63,6 +69,8 @@ class Catalyst:
         self._relation = script.module(f"{_FILES}.LogicalRelation")
         self._formats: dict[str, Made] = {}
         self._knows_partitions = False
+        self._spark_session = self._java_session
+        self._small_files = script.put(_remembered(self.jvm))
         self._no_options = script.module("scala.collection.immutable.Map").empty()
         self._attrs: dict[str, Made] = {}
         self._by_name: dict[str, Made] = {}
@@ -248,6 +256,8 @@ class Catalyst:
         if not files:
             attributes = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "toAttributes", columns)
             return self._plan("LocalRelation", attributes, self.nil, False, self.none)
+        if self._single and kind == "parquet" and not options and (small := _small(files)) is not None:
+            return self._script.call(self._small_files, "relation", self._spark_session, columns, small)
         session, given = self._java_session, self._given(options)
         paths = self.seq([self._script.new("org.apache.hadoop.fs.Path", "file", None, str(f)) for f in files])
         index = self._script.new(
@@ -410,6 +420,23 @@ class Collected:
 
     def __len__(self) -> int:
         return int(self._script.value(self._rows.size()))
+
+
+def _remembered(jvm: Any) -> Any:
+    """The one memory of small files that a JVM has."""
+    if id(jvm) not in _MEMORIES:
+        _MEMORIES[id(jvm)] = (jvm, java_class(jvm, "SmallFiles").newInstance())
+    return _MEMORIES[id(jvm)][1]
+
+
+def _small(files: Sequence[str | Path]) -> str | None:
+    """What tells files from others that may once be in their places; None where they are many or large."""
+    if len(files) > _FEW_FILES:
+        return None
+    stats = [(str(f), Path(f).stat()) for f in files]
+    if sum(s.st_size for _, s in stats) > _FEW_BYTES:
+        return None
+    return json.dumps([part for path, s in stats for part in (path, s.st_size, str(s.st_mtime_ns))])
 
 
 def items(seq: Any) -> list[Any]:

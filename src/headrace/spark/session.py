@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -38,7 +39,9 @@ _WORKING = {
     # The type of timestamps that a footer knows the range of, and that every reader knows.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _CALL_SITE = ("callSite.short", "callSite.long")
+_OPTIONAL: dict[int, list[str]] = {}
 
 # For rows that one task handles: no broadcasts, no re-planning between stages that are not there.
 _SINGLE = {
@@ -102,8 +105,26 @@ def mend(session: SparkSession) -> None:
 
 
 def working_session(spark: SparkSession, *, single: bool) -> SparkSession:
-    """A copy of a session in which a run works. In a single partition no join needs a copy of a side."""
-    return session_with(spark, {**_WORKING, **(_SINGLE if single else {})})
+    """A copy of a session in which a run works. In a single partition no join needs a copy of a side, and of few rows
+    finding a better plan takes longer than the worse one."""
+    if not single:
+        return session_with(spark, _WORKING)
+    return session_with(spark, {**_WORKING, **_SINGLE, _EXCLUDED: ",".join(_optional_rules(spark))})
+
+
+def _optional_rules(spark: SparkSession) -> list[str]:
+    """The rules of the optimiser that Spark lets one leave out, but for one that changes how a decimal is rounded."""
+    jvm = id(spark._jvm)
+    if jvm not in _OPTIONAL:
+        optimizer = spark._jsparkSession.sessionState().optimizer()
+        needed = {str(rule) for rule in _items(optimizer.nonExcludableRules())}
+        found = {str(r.ruleName()) for batch in _items(optimizer.defaultBatches()) for r in _items(batch.rules())}
+        _OPTIONAL[jvm] = sorted(r for r in found - needed if not r.endswith(".DecimalAggregates"))
+    return _OPTIONAL[jvm]
+
+
+def _items(seq: Any) -> list[Any]:
+    return [seq.apply(i) for i in range(seq.size())]
 
 
 @contextmanager
@@ -118,6 +139,20 @@ def named_jobs(spark: SparkSession, name: str) -> Iterator[None]:
     finally:
         for key, value in before.items():
             context.setLocalProperty(key, value)  # type: ignore[arg-type]
+
+
+@contextmanager
+def quiet_errors() -> Iterator[None]:
+    """Keep PySpark from logging the errors of queries, each with its stack, for who catches them tells of them."""
+    loggers = [PySparkLogger.getLogger(name) for name in _ERRORS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 @contextmanager

@@ -1,0 +1,118 @@
+package headrace;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.Tuple2;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Nil$;
+
+/**
+ * Rows of small Parquet files, read by Spark's own reader in the driver and remembered.
+ *
+ * A scan costs a broadcast, a Hadoop configuration and a footer for every relation of every step, which for a file of
+ * a few rows is most of the step. A file that was read is known by its path, size and time. Compiled by Janino, which
+ * knows no lambdas.
+ */
+public final class SmallFiles {
+    private static final int REMEMBERED = 100000;
+
+    private final Map readers = new HashMap();
+    private final LinkedHashMap known = new LinkedHashMap(64, 0.75f, true);
+    private int rows = 0;
+
+    /** The rows of files as a relation; a file is told by its path, its size and its time. */
+    public synchronized LogicalPlan relation(SparkSession session, StructType schema, String told) throws Exception {
+        List files = (List) new ObjectMapper().readValue(told, List.class);
+        List all = new ArrayList();
+        String columns = schema.json();
+        for (int i = 0; i < files.size(); i += 3) {
+            String path = (String) files.get(i);
+            long size = ((Number) files.get(i + 1)).longValue();
+            String key = path + "\u0001" + size + "\u0001" + files.get(i + 2) + "\u0001" + columns;
+            InternalRow[] found = (InternalRow[]) known.get(key);
+            if (found == null) {
+                found = read(session, schema, columns, path, size);
+                remember(key, found);
+            }
+            for (int j = 0; j < found.length; j++) {
+                all.add(found[j]);
+            }
+        }
+        scala.collection.Iterator each = scala.jdk.javaapi.CollectionConverters.asScala(all.iterator());
+        return new LocalRelation(DataTypeUtils.toAttributes(schema), each.toSeq(), false, scala.Option.empty());
+    }
+
+    private void remember(String key, InternalRow[] found) {
+        known.put(key, found);
+        rows += found.length + 1;
+        Iterator oldest = known.entrySet().iterator();
+        while (rows > REMEMBERED && known.size() > 1) {
+            Map.Entry entry = (Map.Entry) oldest.next();
+            rows -= ((InternalRow[]) entry.getValue()).length + 1;
+            oldest.remove();
+        }
+    }
+
+    /** What can change how a file is read. */
+    private static String settings(SparkSession session) {
+        TreeMap found = new TreeMap();
+        scala.collection.Iterator each = session.sessionState().conf().getAllConfs().iterator();
+        while (each.hasNext()) {
+            Tuple2 pair = (Tuple2) each.next();
+            String name = (String) pair._1();
+            if (name.startsWith("spark.sql.parquet") || name.startsWith("spark.sql.legacy")
+                    || name.equals("spark.sql.session.timeZone") || name.equals("spark.sql.caseSensitive")) {
+                found.put(name, pair._2());
+            }
+        }
+        return found.toString();
+    }
+
+    private InternalRow[] read(SparkSession session, StructType schema, String columns, String path, long size) {
+        String key = settings(session) + columns;
+        Function1 reader = (Function1) readers.get(key);
+        if (reader == null) {
+            if (readers.size() > 200) {
+                readers.clear();
+            }
+            // Rows one by one: vectors of thousands would be made for each file.
+            SparkSession plain = session.cloneSession();
+            plain.conf().set("spark.sql.parquet.enableVectorizedReader", "false");
+            Configuration hadoop = plain.sessionState().newHadoopConf();
+            scala.collection.immutable.Map options = (scala.collection.immutable.Map) Map$.MODULE$.empty();
+            options = (scala.collection.immutable.Map) options.updated("returning_batch", "false");
+            reader = new ParquetFileFormat().buildReaderWithPartitionValues(
+                plain, schema, new StructType(), schema, Nil$.MODULE$, options, hadoop);
+            readers.put(key, reader);
+        }
+        PartitionedFile file = new PartitionedFile(
+            InternalRow.empty(), SparkPath.fromPath(new Path("file", null, path)), 0L, size,
+            new String[0], 0L, size, (scala.collection.immutable.Map) Map$.MODULE$.empty());
+        scala.collection.Iterator found = (scala.collection.Iterator) reader.apply(file);
+        List rows = new ArrayList();
+        while (found.hasNext()) {
+            rows.add(((InternalRow) found.next()).copy());
+        }
+        return (InternalRow[]) rows.toArray(new InternalRow[rows.size()]);
+    }
+}
