@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -70,7 +71,8 @@ class Catalyst:
         self._formats: dict[str, Made] = {}
         self._knows_partitions = False
         self._spark_session = self._java_session
-        self._small_files = script.put(_remembered(self.jvm))
+        memory = _remembered(self.jvm)
+        self._small_files = None if memory is None else script.put(memory)
         self._no_options = script.module("scala.collection.immutable.Map").empty()
         self._attrs: dict[str, Made] = {}
         self._by_name: dict[str, Made] = {}
@@ -256,7 +258,8 @@ class Catalyst:
         if not files:
             attributes = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "toAttributes", columns)
             return self._plan("LocalRelation", attributes, self.nil, False, self.none)
-        if self._single and kind == "parquet" and not options and (small := _small(files)) is not None:
+        readable = self._small_files is not None and self._single and kind == "parquet" and not options
+        if readable and (small := _small(files)) is not None:
             return self._script.call(self._small_files, "relation", self._spark_session, columns, small)
         session, given = self._java_session, self._given(options)
         paths = self.seq([self._script.new("org.apache.hadoop.fs.Path", "file", None, str(f)) for f in files])
@@ -422,10 +425,15 @@ class Collected:
         return int(self._script.value(self._rows.size()))
 
 
-def _remembered(jvm: Any) -> Any:
-    """The one memory of small files that a JVM has."""
+def _remembered(jvm: Any) -> Any | None:
+    """The one memory of small files that a JVM has; None with a Spark whose reader is another one: then files are
+    scanned."""
     if id(jvm) not in _MEMORIES:
-        _MEMORIES[id(jvm)] = (jvm, java_class(jvm, "SmallFiles").newInstance())
+        try:
+            made = java_class(jvm, "SmallFiles").newInstance()
+        except Py4JJavaError:
+            made = None
+        _MEMORIES[id(jvm)] = (jvm, made)
     return _MEMORIES[id(jvm)][1]
 
 

@@ -34,11 +34,12 @@ import scala.collection.immutable.Nil$;
  * knows no lambdas.
  */
 public final class SmallFiles {
-    private static final int REMEMBERED = 100000;
+    private static final long REMEMBERED = 8L << 20;  // bytes of files; their rows take several times as much
 
     private final Map readers = new HashMap();
     private final LinkedHashMap known = new LinkedHashMap(64, 0.75f, true);
-    private int rows = 0;
+    private final Map sizes = new HashMap();
+    private long bytes = 0;
 
     /** The rows of files as a relation; a file is told by its path, its size and its time. */
     public synchronized LogicalPlan relation(SparkSession session, StructType schema, String told) throws Exception {
@@ -52,7 +53,7 @@ public final class SmallFiles {
             InternalRow[] found = (InternalRow[]) known.get(key);
             if (found == null) {
                 found = read(session, schema, columns, path, size);
-                remember(key, found);
+                remember(key, found, size);
             }
             for (int j = 0; j < found.length; j++) {
                 all.add(found[j]);
@@ -62,13 +63,13 @@ public final class SmallFiles {
         return new LocalRelation(DataTypeUtils.toAttributes(schema), each.toSeq(), false, scala.Option.empty());
     }
 
-    private void remember(String key, InternalRow[] found) {
+    private void remember(String key, InternalRow[] found, long size) {
         known.put(key, found);
-        rows += found.length + 1;
-        Iterator oldest = known.entrySet().iterator();
-        while (rows > REMEMBERED && known.size() > 1) {
-            Map.Entry entry = (Map.Entry) oldest.next();
-            rows -= ((InternalRow[]) entry.getValue()).length + 1;
+        sizes.put(key, Long.valueOf(size));
+        bytes += size;
+        Iterator oldest = known.keySet().iterator();
+        while (bytes > REMEMBERED && known.size() > 1) {
+            bytes -= ((Long) sizes.remove(oldest.next())).longValue();
             oldest.remove();
         }
     }
