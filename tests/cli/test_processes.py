@@ -98,6 +98,7 @@ def test_ctrl_c_leaves_a_whole_warehouse(shop: Shop) -> None:
     shop.json("check", "slow")
 
 
+@pytest.mark.long
 def test_with_a_spark_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
     """As a user types it: from the folder of the project, nothing of Spark's on the screen, exit codes by the shell."""
 

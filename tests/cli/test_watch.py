@@ -92,7 +92,7 @@ class Watched:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "every"), [pytest.param(8, 2, id="short"), pytest.param(60, 5, id="long", marks=pytest.mark.long)]
+    ("seconds", "every"), [pytest.param(5, 2, id="short"), pytest.param(60, 5, id="long", marks=pytest.mark.long)]
 )
 def test_due_once_killed_and_ended(spark: SparkSession, tmp_path: Path, seconds: int, every: int) -> None:
     watched = Watched(spark, tmp_path, every)
