@@ -9,13 +9,21 @@ import headrace as hr
 from headrace.api.service import Service
 from headrace.runtime.progress import Event, RunDone, RunFailed
 
+runs: dict[str, int] = {}  # the newest run of each view
+
 
 def told(event: Event) -> None:
     """Called in the threads of the runs; it should come back soon."""
     if isinstance(event, RunDone):
         print(str(event.report).splitlines()[0])
+        runs[event.view] = event.report.run
     elif isinstance(event, RunFailed):  # it is tried again, after a pause that grows
         print(f"{event.view} failed: {event.problem}")
+
+
+def wait_for(view: str, run: int) -> None:
+    while runs.get(view, 0) < run:
+        sleep(0.1)
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -36,14 +44,12 @@ with tempfile.TemporaryDirectory() as folder:
     thread = Thread(target=service.run)  # in a program of its own: service.run(), and stop() in a signal handler
     thread.start()
     try:
-        while not all(view.last_run() for view in wh.views.values()):  # each is computed once, whatever its policy
-            sleep(0.1)
+        for view in wh.views:
+            wait_for(view, run=1)  # each is computed once, whatever its policy
         sales.insert(("pen", 3), ("pen", 4))  # two rows: not yet enough for "count"
-        while any(wh.views["dear"].waiting().values()) or wh.views["dear"].read().count() < 2:
-            sleep(0.1)
+        wait_for("dear", run=2)
         sales.insert(("cap", 1))  # the third
-        while wh.views["count"].read().first() != (5,):
-            sleep(0.1)
+        wait_for("count", run=2)
     finally:
         service.stop()  # starts nothing more, and ends when the runs in hand have ended
         thread.join()
