@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 import headrace as hr
+from headrace import Scan, SourceReader
 from headrace.spark.catalyst import Catalyst
-from headrace.spark.sources.source import OUT, Scan, SourceReader
+from headrace.spark.sources.source import OUT
 
 COLUMNS = "item string, amount bigint"
 

@@ -6,7 +6,6 @@ from threading import Thread
 from time import sleep
 
 import headrace as hr
-from headrace.api.service import Service
 from headrace.runtime.progress import Event, RunDone, RunFailed
 
 runs: dict[str, int] = {}  # the newest run of each view
@@ -34,7 +33,7 @@ with tempfile.TemporaryDirectory() as folder:
     wh.view("dear", "SELECT item FROM totals WHERE total > 5", policy=hr.downstream_of("totals"))
     wh.view("count", "SELECT count(*) AS n FROM sales", policy="every 1 h | after_rows 3")  # the same as text
 
-    service = Service(
+    service = hr.Service(
         wh,
         parallel=2,  # views side by side
         poll=0.2,  # seconds between two looks at the sources

@@ -1,6 +1,7 @@
 """Headrace keeps SQL results up to date on Apache Spark."""
 
 from headrace.api import View, Warehouse
+from headrace.api.service import Service
 from headrace.errors import (
     ConfigError,
     HeadraceError,
@@ -15,6 +16,7 @@ from headrace.runtime.report import OperatorReport, PipelineError, PipelineRepor
 from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.sources.folder import Folder
 from headrace.spark.sources.rows import Rows
+from headrace.spark.sources.source import Scan, SourceReader
 
 __version__ = "0.1.0"
 
@@ -30,7 +32,10 @@ __all__ = [
     "QueryError",
     "RefreshReport",
     "Rows",
+    "Scan",
+    "Service",
     "SourceError",
+    "SourceReader",
     "StateError",
     "View",
     "Warehouse",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from fault.process import Child
@@ -61,4 +62,34 @@ def test_without_the_lease_the_commit_decides(
     scene.churn()
     view = scene.view()
     view.refresh()
+    scene.judge(view)
+
+
+def test_reading_while_another_thread_refreshes(spark: SparkSession, tmp_path: Path) -> None:
+    scene = Scene(spark, tmp_path)
+    view = scene.view()
+    view.refresh()
+    ended = Event()
+    seen: list[int] = []
+
+    def read() -> None:
+        while not ended.is_set():
+            rows = view.read().collect()
+            view.history().count()
+            view.status()
+            view.waiting()
+            seen.append(len(rows))
+
+    reader = Thread(target=read)
+    reader.start()
+    try:
+        methods = set()
+        for _ in range(8):
+            scene.churn()
+            methods.add(view.refresh().method)
+    finally:
+        ended.set()
+        reader.join(60)
+    assert methods == {"incremental"}
+    assert len(seen) > 1
     scene.judge(view)

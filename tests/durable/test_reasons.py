@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from fault.scene import SQL, Scene
@@ -174,3 +175,30 @@ def test_a_view_that_never_is_incremental(spark: SparkSession, tmp_path: Path, p
     warehouse.view("top", limited).refresh()
     grouped = "SELECT customer, sum(amount) AS s FROM orders GROUP BY customer ORDER BY s LIMIT 3"
     warehouse.view("top_customers", grouped, refresh_policy=policy).refresh()
+
+
+def test_files_of_a_folder_that_are_known_in_another_order(spark: SparkSession, tmp_path: Path) -> None:
+    """The notes of a source were lost, and a file came that sorts before those that were read."""
+    folder = tmp_path / "t"
+    folder.mkdir()
+
+    def put(name: str, value: int) -> None:
+        pq.write_table(pa.table({"x": [value]}), folder / f"{name}.parquet")
+
+    def opened() -> hr.View:
+        warehouse = hr.Warehouse(tmp_path / "w", spark=spark)
+        warehouse.source("t", hr.Folder(folder))
+        return warehouse.view("v", "SELECT sum(x) AS x FROM t")
+
+    put("b", 1)
+    put("c", 2)
+    opened().refresh()
+    (tmp_path / "w" / "sources" / "t.json").unlink()
+    view = opened()
+    assert view.refresh().method == "unchanged"  # the same order is found again
+    put("a", 4)
+    (tmp_path / "w" / "sources" / "t.json").unlink()
+    view = opened()
+    report = view.refresh()
+    assert (report.method, report.code) == ("full", "HISTORY_CUT")
+    assert view.read().collect()[0]["x"] == 7

@@ -16,7 +16,6 @@ from typing import Any
 from headrace.api.feed import Feed
 from headrace.api.view import View
 from headrace.api.warehouse import Warehouse
-from headrace.errors import HeadraceError
 from headrace.runtime.by_clock import every
 from headrace.runtime.by_event import on_change, on_demand
 from headrace.runtime.clock import Clock, SystemClock
@@ -121,7 +120,7 @@ class Service:
                     if rows != 0:
                         self.scheduler.arrived(place, rows, position)
                 self._seen[place] = until
-            except HeadraceError:
+            except Exception:
                 continue  # the run of a view that reads it will tell
 
     def _steps(self, place: str, reader: SourceReader, until: int) -> list[tuple[int, int | None]]:

@@ -33,8 +33,8 @@ def statuses(views: Iterable[View]) -> dict[str, ViewStatus]:
 
 
 def _status(view: View, behind: tuple[str, ...]) -> ViewStatus:
-    view._reload()
-    last = view._result.last_run()
+    result = view._result.again()  # a run may be using the view's own
+    last = result.last_run()
     waiting: dict[str, int] = {}
     problems: dict[str, str] = {}
     for name, source in view._sources.items():
@@ -48,13 +48,13 @@ def _status(view: View, behind: tuple[str, ...]) -> ViewStatus:
         policy=view.refresh_policy,
         at=time.time(),
         last=run,
-        failure=_failure(view._history.failure(), run),
+        failure=_failure(view._history.again().failure(), run),
         waiting=waiting,
         problems=problems,
         behind=behind,
-        rows=view._result.rows() if last else 0,
-        bytes=view._result.bytes() if last else 0,
-        states={n: s.table.bytes() for n, s in view._states.items() if s.sound()},
+        rows=result.rows() if last else 0,
+        bytes=result.bytes() if last else 0,
+        states={n: s.table.again().bytes() for n, s in view._states.items() if s.sound()},
     )
 
 

@@ -90,14 +90,14 @@ class View:
 
     def read(self, version: int | None = None) -> DataFrame:
         """The result as of the last refresh, or as of an earlier version of its table."""
-        self._result.reload()
-        if self._result.last_run() is None:
+        table = self._result.again()
+        if table.last_run() is None:
             raise StateError("NOT_REFRESHED", f'view "{self.name}" has no result yet', hint="call refresh() first")
-        return self._engine.read(self._result, version)
+        return self._engine.read(table, version)
 
     def recompute(self) -> DataFrame:
         """What Spark answers from scratch on the data that the view has seen, for checking. Lazy."""
-        last = self._result.last_run()
+        last = self._result.again().last_run()
         reached = Reached(last["positions"]) if last else Reached()
         return self._engine.batch_answer(self._query, self._sources, reached)
 
@@ -109,20 +109,18 @@ class View:
         """The same facts as plain data, for programs."""
         planner = self._planner
         plan = planner.load() if self.refresh_policy == "FULL" else planner.refresh(planner.worst)
-        sizes = {n: s.table.bytes() for n, s in self._states.items()}
-        last = self._result.last_run()
+        sizes = {n: s.table.again().bytes() for n, s in self._states.items()}
+        last = self._result.again().last_run()
         seconds = last["paces"] if last else {}
         return explain_data(self.name, plan, planner.kept, sizes, policy=self.refresh_policy, seconds=seconds)
 
     def history(self) -> DataFrame:
         """All runs, the failed ones too: when, how and why, rows by source, seconds by step, sizes."""
-        self._history.table.reload()
-        return self._engine.read(self._history.table)
+        return self._engine.read(self._history.table.again())
 
     def waiting(self) -> dict[str, int]:
         """Rows that are not read yet, by source; all of its rows where the view will have to be computed anew."""
-        self._result.reload()
-        last = self._result.last_run()
+        last = self._result.again().last_run()
         return {n: unread(s, position(last, n, s)) for n, s in self._sources.items()}
 
     def status(self) -> ViewStatus:
@@ -131,14 +129,12 @@ class View:
 
     def last_run(self) -> LastRun | None:
         """The newest run that did its work."""
-        self._result.reload()
-        last = self._result.last_run()
+        last = self._result.again().last_run()
         return last_run(last["record"]) if last else None
 
     def positions(self) -> dict[str, int]:
         """How far each source has been read."""
-        self._result.reload()
-        last = self._result.last_run()
+        last = self._result.again().last_run()
         return {n: position(last, n, s) for n, s in self._sources.items()}
 
     def check(self, *, wait: float = 600.0) -> Check:
@@ -279,6 +275,9 @@ class View:
             cut = source.cut(since.at(name)) if since.at(name) else None
             if cut is None and until.at(name) < since.at(name):
                 cut = f'source "{name}" is not the one that was read before'
+            mark = last.get("marks", {}).get(name) if since.at(name) else None
+            if cut is None and mark is not None and mark != source.mark(since.at(name)):
+                cut = f'source "{name}": what was read of it is not what is known of it now'
             if cut is not None:
                 return Reason("HISTORY_CUT", cut)
         if last["fingerprint"] != self._planner.fingerprint:
@@ -343,6 +342,7 @@ class View:
                     "number": number,
                     "positions": dict(until.positions),
                     "kinds": {n: s.kind for n, s in self._sources.items()},
+                    "marks": {n: s.mark(until.at(n)) for n, s in self._sources.items()},
                     "states": {n: s.table.version for n, s in self._states.items()},
                     "fingerprint": self._planner.fingerprint,
                     "settings": self._settings,

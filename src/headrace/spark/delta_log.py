@@ -60,6 +60,10 @@ class Table:
         self._birth: tuple[int, int] | None = None
         self._listed: dict[tuple[str, int], list[File]] = {}
 
+    def again(self) -> Table:
+        """The same table for somebody else: a run may be using this one in another thread."""
+        return Table(self.path, self.schema)
+
     @property
     def exists(self) -> bool:
         return self._table is not None or DeltaTable.is_deltatable(str(self.path))

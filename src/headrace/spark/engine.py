@@ -87,8 +87,8 @@ class Engine:
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """The rows of a table as it is now, or was at a version, in the user's session."""
-        self.catalyst.work_in(self.spark, single=False)
-        return self.catalyst.frame(self.catalyst.parquet(table.paths(version), table.stored_schema(version)))
+        c = Catalyst(self.spark)  # of its own: a run may be using the view's in another thread
+        return c.frame(c.parquet(table.paths(version), table.stored_schema(version)))
 
     def settings(self) -> dict[str, str]:
         """The settings that change what a query means."""

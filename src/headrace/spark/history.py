@@ -44,6 +44,10 @@ class History:
             files = self.table.write_arrow(pa.Table.from_pylist(rows, schema=self.table.arrow_schema))
             self.table.commit(files, overwrite=len(rows) > 1, run={"number": number})
 
+    def again(self) -> History:
+        """The same history for somebody else: a run may be using this one in another thread."""
+        return History(self.table.path)
+
     def failure(self) -> dict[str, Any] | None:
         """The newest record, when it is one of a run that failed."""
         files = self.table.files() if self.table.exists else []

@@ -69,8 +69,11 @@ def start_session(conf: Mapping[str, str] | None = None) -> SparkSession:
     """The session that is there, or a new one: with these settings first, then what spark-submit or spark-defaults.conf
     say, then ours, of a local session."""
     wanted = dict(conf or {})
+    there = SparkSession.getActiveSession()
+    if there is not None:  # its owner's settings stay as they are
+        return session_with(there, {k: v for k, v in wanted.items() if k != "spark.master"}) if wanted else there
     builder = SparkSession.builder
-    if SparkSession.getActiveSession() is None and SparkContext._gateway is None:
+    if SparkContext._gateway is None:
         if "PYSPARK_GATEWAY_PORT" not in os.environ and "SPARK_CONF_DIR" not in os.environ:
             wanted = {**_MEMORY, **wanted}
         launched = SparkConf(loadDefaults=False).setAll(list(wanted.items()))

@@ -28,6 +28,7 @@ from headrace.spark.session import reading_session
 from headrace.spark.sources.file_format import FoundFile, file_format
 from headrace.spark.sources.file_order import FileOrder, OrderFile, TableFile, Values
 from headrace.spark.sources.listing import Listing
+from headrace.spark.sources.manifest import marked
 from headrace.spark.sources.relations import Relations
 from headrace.spark.sources.source import Scan, SourceReader
 
@@ -101,6 +102,10 @@ class FileTableReader(SourceReader):
             return None
         lost = f", {self._order.lost} first" if self._order.lost else ""
         return f'source "{self.name}": files that were read have been replaced or removed{lost}'
+
+    def mark(self, at: int) -> str:
+        files = self._order.files[: self._order.place(at)]
+        return marked((f.path, f.size, f.modified) for f in files)
 
     def _counted(self, files: Sequence[TableFile]) -> list[TableFile]:
         found = [FoundFile(Path(f.path), f.path) for f in files]

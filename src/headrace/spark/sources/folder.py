@@ -25,7 +25,7 @@ from headrace.spark.catalyst import Catalyst
 from headrace.spark.paths import file_name
 from headrace.spark.session import empty_frame
 from headrace.spark.sources.file_format import FoundFile, file_format
-from headrace.spark.sources.manifest import KnownFile, Manifest
+from headrace.spark.sources.manifest import KnownFile, Manifest, marked
 from headrace.spark.sources.relations import Relations
 from headrace.spark.sources.source import CHANGE_TYPE, OUT, Scan, SourceReader
 
@@ -119,6 +119,9 @@ class FolderReader(SourceReader):
         if since <= len(self._files):
             return None
         return f'source "{self.name}": {since} files were read before, and only {len(self._files)} are known now'
+
+    def mark(self, at: int) -> str:
+        return marked((f.path, f.size, f.modified) for f in self._files[:at])
 
     # --- rows
 

@@ -7,8 +7,10 @@ so all agree on every position, for ever.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from headrace.spark.sources.lock import locked
@@ -45,3 +47,11 @@ class Manifest:
         scratch = self.path.with_suffix(".new")
         scratch.write_text(json.dumps({"files": [asdict(f) for f in files]}))
         scratch.replace(self.path)
+
+
+def marked(files: Iterable[tuple[str, int, int]]) -> str:
+    """A digest of files in their order, each told by its path, size and time."""
+    digest = sha256()
+    for file in files:
+        digest.update(repr(file).encode())
+    return digest.hexdigest()[:16]

@@ -84,6 +84,11 @@ class SourceReader(ABC):
     def delta(self, since: int, until: int) -> Scan:
         """What came after one position, up to and including another."""
 
+    def mark(self, at: int) -> str:
+        """What tells the rows at a position from those of another source that has such a position too. It is kept with
+        the view; where it is another one later, the view is computed anew."""
+        return ""
+
     def cut(self, since: int) -> str | None:
         """Why the rows at a position, or the changes after it, can no longer be read; None when they can. It is asked
         after ``discover``; a view that was at such a position is computed anew, and its report says why."""
