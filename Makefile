@@ -20,7 +20,7 @@ setup: $(READY) ## find or install Java, make .venv, install Headrace and its to
 $(READY): pyproject.toml
 	@sh scripts/java.sh --install > /dev/null
 	@test -x $(VENV)/bin/python || { python="$$(PYTHON='$(PYTHON)' sh scripts/python.sh)" && "$$python" -m venv $(VENV); }
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	@touch $@
 
 demo: $(READY) ## see Headrace keep a result up to date

@@ -243,10 +243,10 @@ def test_drop_and_vacuum(shop: Shop) -> None:
     shop.headrace("run", "--refresh", "old")
     old.unlink()
     (told,) = shop.json("vacuum")
-    assert list(told["forgotten"]) == ["old"]
-    assert "removed with --forgotten: old" in shop.headrace("vacuum").stdout
+    assert "old" in told["forgotten"]
+    assert "removed with --forgotten:" in shop.headrace("vacuum").stdout
     (told,) = shop.json("vacuum", "--forgotten")
-    assert told["bytes"] == told["forgotten"]["old"] > 0
+    assert told["bytes"] == sum(told["forgotten"].values()) > 0
     (told,) = shop.json("vacuum", "--forgotten")
     assert (told["bytes"], told["forgotten"]) == (0, {})
 

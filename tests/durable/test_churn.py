@@ -10,7 +10,7 @@ from statistics import median
 from fault.scene import Scene
 from pyspark.sql import SparkSession
 
-REFRESHES = 50 if os.environ.get("HEADRACE_LONG") == "1" else 20
+REFRESHES = 50 if os.environ.get("HEADRACE_LONG") == "1" else 14
 
 
 def test_many_refreshes(spark: SparkSession, tmp_path: Path) -> None:

@@ -29,12 +29,9 @@ COUNTS = {"h": 22, "ds": 99}
 # A fixed spread that runs by default, chosen for its operators.
 SPREAD = {
     "h": {
-        1: "aggregates only",
         3: "join, aggregate, LIMIT",
-        4: "EXISTS",
         11: "scalar subquery in HAVING",
         13: "left outer join, aggregate over aggregate",
-        15: "maximum of an aggregate, shared subplan",
         16: "NOT IN with NULLs, COUNT DISTINCT",
         21: "EXISTS and NOT EXISTS with inequality, self-joins",
     },
@@ -42,11 +39,8 @@ SPREAD = {
         1: "correlated average, shared subplan",
         5: "UNION ALL, left outer join, ROLLUP",
         9: "fifteen scalar subqueries",
-        10: "EXISTS OR EXISTS: existence joins",
-        39: "standard deviations, self-join of a shared subplan",
         51: "running window, full outer join",
         67: "ROLLUP over eight keys, rank by partition",
-        87: "EXCEPT of three",
     },
 }
 
