@@ -1,7 +1,7 @@
-"""Work of many tests done side by side, three at a time; each test then takes its own.
+"""Work of many tests done side by side, two at a time; each test then takes its own.
 
-Most of a small refresh is spent in one thread of the driver, which waits for Python in between, so that three at a time
-keep two cores busy while all share the one Spark session.
+Most of a small refresh is spent in one thread of the driver, so that two at a time keep two cores busy while
+all share the one Spark session.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import pytest
 
 K = TypeVar("K")
-WORKERS = 3
+WORKERS = 2
 
 
 class Ahead(Generic[K]):

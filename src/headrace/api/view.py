@@ -61,6 +61,7 @@ class View:
         self._engine = warehouse._engine.fork(conf)
         self._folder = warehouse.path / "views" / file_name(name)
         self._history = History(self._folder / "history")
+        self._tidy = False
         self._define()
         if refresh_policy.startswith("INCREMENTAL"):
             self._check_incremental()
@@ -244,6 +245,8 @@ class View:
         else:
             moved = {n for n in self._planner.sources if self._delta(n, since, until).rows}
             if not moved and last is not None and since == until:
+                if not self._tidy:  # a process that ended after its commit has left something behind
+                    self._clean()
                 return self._report(last["number"], "unchanged", None, started, since, until, None, Measures())
             shrinking = {n for n in moved if self._delta(n, since, until).leaving}
             method = "incremental" if moved else "unchanged"
@@ -365,6 +368,7 @@ class View:
             for folder in (self._folder / "states").glob("*"):
                 if folder.name not in known:
                     shutil.rmtree(folder, ignore_errors=True)
+        self._tidy = True
 
     def _tell_failure(self, problem: Exception, started: float) -> None:
         """Put a failed run into the history; the problem itself is what the caller must see."""
