@@ -130,6 +130,18 @@ def test_a_failure_is_tried_again_later(watched: Watched) -> None:
     same_rows(watched.warehouse.views["sums"].read(), watched.truth(QUERIES["sums"]))
 
 
+def test_a_source_that_cannot_be_looked_at_is_told(watched: Watched) -> None:
+    """A view that waits for changes would wait for ever, and nobody would know why."""
+    watched.view("counts", hr.on_change())
+    with watched.served():
+        watched.wait("counts", 1)
+        (watched["t"].folder / "bad.parquet").write_text("not a Parquet file")
+        end = time.monotonic() + 30
+        while "counts" not in watched.failed:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
 def test_stopping_lets_the_run_in_hand_end(spark: SparkSession, tmp_path: Path) -> None:
     case = Maintained(spark, tmp_path, {"t": pa.schema([("k", pa.int32()), ("x", pa.int64())])})
     case["t"].change(insert=[(1, 1)])

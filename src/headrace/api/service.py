@@ -11,7 +11,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Any
 
 from headrace.api.feed import Feed
 from headrace.api.view import View
@@ -21,6 +20,7 @@ from headrace.runtime.by_event import on_change, on_demand
 from headrace.runtime.clock import Clock, SystemClock
 from headrace.runtime.moment import Run
 from headrace.runtime.net import Factory, Net
+from headrace.runtime.policy import Policy
 from headrace.runtime.progress import Progress, RunFailed, silent
 from headrace.runtime.report import RefreshReport
 from headrace.runtime.scheduler import Firing, Scheduler
@@ -53,6 +53,7 @@ class Service:
         self._stopping = False
         self._ended: SimpleQueue[tuple[str, RefreshReport | Exception]] = SimpleQueue()
         self._seen: dict[str, int] = {}
+        self._broken: dict[str, str] = {}
         self._read: dict[str, dict[str, int]] = {}
         self._places: dict[str, SourceReader] = {}
         inputs = {n: f.below for n, f in warehouse.feeds.items()} | {n: v.reads for n, v in warehouse.views.items()}
@@ -94,7 +95,7 @@ class Service:
 
     # --- inside
 
-    def _policy(self, name: str, reads: bool) -> Any:
+    def _policy(self, name: str, reads: bool) -> Policy:
         given = self._parts[name].policy
         if given is not None:
             return given
@@ -120,8 +121,18 @@ class Service:
                     if rows != 0:
                         self.scheduler.arrived(place, rows, position)
                 self._seen[place] = until
-            except Exception:
-                continue  # the run of a view that reads it will tell
+                self._broken.pop(place, None)
+            except Exception as problem:
+                self._look_failed(place, problem)
+
+    def _look_failed(self, place: str, problem: Exception) -> None:
+        """A place cannot be looked at, so nobody knows what is there. Those that read it run once: they fail, and tell
+        why. A view without a result is no failure."""
+        if getattr(problem, "code", None) == "NOT_REFRESHED" or self._broken.get(place) == str(problem):
+            return
+        self._broken[place] = str(problem)
+        for name in self.scheduler.net.readers(place):
+            self.scheduler.asked(name)
 
     def _steps(self, place: str, reader: SourceReader, until: int) -> list[tuple[int, int | None]]:
         """Positions that a place reached since it was last looked at, with the rows up to each. The first look takes
