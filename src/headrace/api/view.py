@@ -16,8 +16,10 @@ from headrace.api.telling import Telling
 from headrace.errors import QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.plan import Plan
+from headrace.ir.probe import Index
 from headrace.ir.time import Reached, Situation
 from headrace.planner.explain import explain, explain_data
+from headrace.planner.probes import Option, choose
 from headrace.planner.simple import Planner
 from headrace.runtime.check import Check
 from headrace.runtime.lease import lease
@@ -27,7 +29,7 @@ from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone, sile
 from headrace.runtime.reason import Reason
 from headrace.runtime.report import RefreshReport
 from headrace.runtime.status import LastRun, ViewStatus
-from headrace.spark.engine import History, Measures, Query, State, Table
+from headrace.spark.engine import History, Measures, Memory, Query, State, Table
 from headrace.spark.paths import file_name
 from headrace.spark.sources.source import Scan, SourceReader
 from headrace.spark.sources.view_table import ViewReader
@@ -62,6 +64,7 @@ class View:
         self._folder = warehouse.path / "views" / file_name(name)
         self._history = History(self._folder / "history")
         self._tidy = False
+        self._memory = Memory(warehouse._budget)
         self._define()
         if refresh_policy.startswith("INCREMENTAL"):
             self._check_incremental()
@@ -250,10 +253,17 @@ class View:
                 return self._report(last["number"], "unchanged", None, started, since, until, None, Measures())
             shrinking = {n for n in moved if self._delta(n, since, until).leaving}
             method = "incremental" if moved else "unchanged"
-            plan = self._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)))
+            situation = Situation(frozenset(moved), frozenset(shrinking))
+            plan = self._planner.refresh(situation, self._probed(situation, last, since, until))
         try:
             return self._run(method, reason, plan, since, until, last, started, progress)
         except self._engine.query_failures as problem:
+            if plan.situation is not None and self._memory.held:
+                # Memory is a cache: without it the same refresh takes longer.
+                self._memory.clear()
+                plan = self._planner.refresh(plan.situation)
+                with suppress(*self._engine.query_failures):
+                    return self._run(method, reason, plan, since, until, last, started, progress)
             if plan.situation is None or self.refresh_policy == "INCREMENTAL STRICT":
                 raise
             # Rows of different versions meet in an incremental run, and an expression may fail on a pair that
@@ -301,6 +311,30 @@ class View:
         found = (n for n, s in self._states.items() if n in last["states"] and s.readable(last["states"][n]))
         return frozenset(found)
 
+    def _probed(
+        self, situation: Situation, last: dict[str, Any] | None, since: Reached, until: Reached
+    ) -> frozenset[str]:
+        """The indexes to use in a run."""
+        memory = self._memory
+        if last is None or not memory.possible:
+            return frozenset()
+        memory.begin(_identity(last))
+        options = []
+        for index in self._planner.candidates(situation):
+            rows = self._indexed_rows(index, since)
+            there, wanted = index.name in memory.held, memory.wanted.get(index.name, 0)
+            memory.wanted[index.name] = wanted + 1
+            if there or memory.fits(index, rows):
+                options.append(Option(index, rows, there, wanted))
+        new = sum(self._delta(n, since, until).rows for n in situation.moved)
+        return choose(options, new, eager=memory.eager)
+
+    def _indexed_rows(self, index: Index, since: Reached) -> int:
+        source = index.source
+        if source is not None:
+            return self._sources[source.name].snapshot(since.at(source.name)).rows
+        return self._states[index.leaf.state].table.rows()  # type: ignore[union-attr]
+
     def _delta(self, name: str, since: Reached, until: Reached) -> Scan:
         return self._sources[name].delta(since.at(name), until.at(name))
 
@@ -316,6 +350,8 @@ class View:
         progress: Progress,
         have: frozenset[str] = frozenset(),
     ) -> RefreshReport:
+        if plan.situation is None:
+            self._memory.clear()
         for name, state in self._states.items():
             if last is not None and (plan.situation is not None or name in have):
                 state.table.rewind(last["states"][name])
@@ -328,9 +364,16 @@ class View:
         progress(RunBegan(self.name, method, why, len(plan.steps), rows_in, expected))
         watch = Telling(self.name, method, plan, pace.steps.get(method, {}), progress)
         read = any(self.name in view.below for view in self.warehouse.views.values())
-        run = self._engine.run(
-            self.name, plan, self._sources, self._states, self._result, since, until, feed=read, watch=watch
-        )
+        try:
+            run = self._engine.run(
+                *(self.name, plan, self._sources, self._states, self._result, since, until),
+                feed=read,
+                watch=watch,
+                memory=self._memory if self._memory.possible else None,
+            )
+        except BaseException:
+            self._memory.forget()
+            raise
         number = last["number"] + 1 if last else 1
         report = self._report(number, method, reason, started, since, until, plan, run.measures, expected)
         pace = pace.after(method, report.seconds, report.steps)
@@ -354,6 +397,7 @@ class View:
                     "record": record,
                 },
             )
+        self._memory.settle((number, record["started"]))
         self._history.add(record)
         self._clean()
         return report
@@ -414,3 +458,8 @@ class View:
             bytes_read=measures.bytes_read,
             steps=measures.seconds,
         )
+
+
+def _identity(last: dict[str, Any]) -> tuple[int, float]:
+    """What tells a run of a view from every other."""
+    return last["number"], last["record"]["started"]

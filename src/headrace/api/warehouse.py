@@ -18,7 +18,7 @@ from headrace.runtime.progress import Progress, RunFailed, RunSkipped, silent
 from headrace.runtime.report import PipelineError, PipelineReport, RefreshReport
 from headrace.runtime.status import ViewStatus
 from headrace.runtime.vacuum import Vacuum
-from headrace.spark.engine import Engine
+from headrace.spark.engine import Budget, Engine
 from headrace.spark.paths import file_name
 from headrace.spark.sources.automatic import source_paths
 from headrace.spark.sources.source import SourceDescription, SourceReader
@@ -36,7 +36,9 @@ class Warehouse:
     each view's table stay readable.
     """
 
-    def __init__(self, path: str | Path, spark: SparkSession | None = None, *, retain: int = 10) -> None:
+    def __init__(
+        self, path: str | Path, spark: SparkSession | None = None, *, retain: int = 10, memory: int | None = None
+    ) -> None:
         if retain < 1:
             raise ConfigError("RETAIN", "retain must be at least 1: the newest version of a view stays readable")
         self.path = Path(path)
@@ -44,6 +46,7 @@ class Warehouse:
         self.path.mkdir(parents=True, exist_ok=True)
         self._engine = Engine(spark)
         self.spark: SparkSession = self._engine.spark
+        self._budget = Budget(self.spark, memory)
         self.sources: dict[str, SourceReader] = {}
         self.views: dict[str, View] = {}
         self.feeds: dict[str, Feed] = {}

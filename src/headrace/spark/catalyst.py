@@ -290,6 +290,11 @@ class Catalyst:
         index = self._script.new("headrace.PartitionedFiles", self._java_session, more, json.dumps(told))
         return self._over_files(index, columns, self._format(kind), self._given(options))
 
+    def fill(self, filled: Sequence[tuple[Any, Any, bool]], *, pends: bool) -> None:
+        """Put the rows of plans into indexes, in one job: plan, index, and whether the last column is the weight."""
+        plans, held, weighted = (self._script.java_list(part) for part in zip(*filled, strict=True))
+        self.java(self._script.static("headrace.Fill", "run", self._java_session, plans, held, weighted, pends))
+
     def _given(self, options: Mapping[str, str] | None) -> Any:
         given = self._no_options
         for key, value in (options or {}).items():
@@ -352,6 +357,17 @@ class Catalyst:
 
     def replicate(self, count: Any, columns: Iterable[Any]) -> Any:
         return self._expression("ReplicateRows", self.seq([count, *columns]))
+
+    def probe(
+        self, index: Any, keys: Iterable[Any], columns: Sequence[Attr], weight: Attr | None, plan: Any, **how: bool
+    ) -> Any:
+        """Each row with the ``columns`` of the rows in an index that have its key, and their weight where it is asked
+        for. ``null_safe``: NULL equals NULL; ``new``: with what the run adds to the index."""
+        output = self.seq([self.attr(a) for a in (columns if weight is None else (*columns, weight))])
+        kinds = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "fromAttributes", output)
+        flags = (how["null_safe"], how["new"], weight is not None)
+        generator = self._script.new("headrace.Probe", self.seq(keys), index, kinds, *flags)
+        return self._plan("Generate", generator, self.nil, False, self.none, output, plan)
 
     def sort(self, keys: Any, plan: Any, *, everywhere: bool) -> Any:
         """The rows in the order of sort keys, given as a Seq."""

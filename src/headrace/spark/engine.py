@@ -18,6 +18,7 @@ from headrace.spark.compare import Difference, differences
 from headrace.spark.delta_log import Table
 from headrace.spark.execute import Measures, Run, Watch
 from headrace.spark.history import History
+from headrace.spark.memory import Budget, Memory
 from headrace.spark.query import Open, Query, stand_in
 from headrace.spark.schema import storable
 from headrace.spark.session import named_jobs, session_with, start_session
@@ -78,9 +79,10 @@ class Engine:
         *,
         feed: bool,
         watch: Watch | None = None,
+        memory: Memory | None = None,
     ) -> Run:
         with named_jobs(self.spark, f'headrace: view "{view}"'):
-            run = Run(self.catalyst, sources, states, result, since, until, feed=feed, watch=watch)
+            run = Run(self.catalyst, sources, states, result, since, until, feed=feed, watch=watch, memory=memory)
             run.run(plan)
             run.fold()
         return run
@@ -101,4 +103,4 @@ class Engine:
         return differences(actual, expected, shown)
 
 
-__all__ = ["Engine", "History", "Measures", "Query", "Run", "State", "Table"]
+__all__ = ["Budget", "Engine", "History", "Measures", "Memory", "Query", "Run", "State", "Table"]

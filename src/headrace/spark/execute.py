@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +18,14 @@ from headrace.errors import InternalError
 from headrace.faults import effect
 from headrace.ir.expr import Attr
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Step
-from headrace.ir.rel import Delta, Load, Measured, Ref, Snapshot, Source
+from headrace.ir.probe import Index, indexes
+from headrace.ir.rel import Delta, Load, Measured, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Version
 from headrace.ir.walk import leaves, nodes
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.delta_log import File, Table, rows_of
 from headrace.spark.frames import Frame
+from headrace.spark.memory import Held, Memory
 from headrace.spark.session import working_session
 from headrace.spark.sources.source import CHANGE_TYPE, Scan, SourceReader
 from headrace.spark.state import State, bound_frame
@@ -74,8 +76,10 @@ class Run:
         *,
         feed: bool = False,
         watch: Watch | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.catalyst = catalyst
+        self.memory = memory
         self.sources = sources
         self.states = states
         self.result = result
@@ -96,11 +100,13 @@ class Run:
         self._tiny = False
         self._sessions: dict[bool, SparkSession] = {}
         catalyst.restart()
-        self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step)
+        self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step, self._index)
 
     def run(self, plan: Plan) -> None:
         self._loading = plan.situation is None
         try:
+            if self.memory is not None:
+                self._prepare(plan, self.memory)
             for step in plan.steps:
                 with self._measured(step.name):
                     self._work(self._reads(step))
@@ -118,6 +124,39 @@ class Run:
         finally:
             for held in self._held:
                 held.unpersist(False)
+
+    # --- indexes
+
+    def _prepare(self, plan: Plan, memory: Memory) -> None:
+        """Build the indexes that a plan needs and that are not there, and let all that are there see what is new."""
+        for name, index in {n: i for step in plan.steps for n, i in indexes(step.rel).items()}.items():
+            if name not in memory.held:
+                with self._measured(f"index {index}"):
+                    self._work(self._rows_of([index.leaf]))
+                    memory.build(index, self._compiler.compile(index.rel).rows())
+                    self._rows[f"index {index}"] = int(memory.held[name].java.records())
+        moved = [h for h in memory.held.values() if (s := h.index.source) and self._between(s.name).rows]
+        if moved:
+            with self._measured("index new rows"):
+                deltas = [Delta(h.index.source, OLD, NEW) for h in moved if h.index.source]
+                rows = self._rows["index new rows"] = self._rows_of(deltas)
+                self._work(rows)
+                frames = [self._compiler.compile(h.index.over(d)) for h, d in zip(moved, deltas, strict=True)]
+                memory.pend(self.catalyst, zip(moved, frames, strict=True))
+
+    def _index_state(self, step: Keep) -> None:
+        """Let the indexes of a state see the Delta just kept."""
+        held = [] if self.memory is None else list(self.memory.held.values())
+        ours = [h for h in held if isinstance(h.index.leaf, Load) and h.index.leaf.state == step.state]
+        if self.memory is not None and ours:
+            refs = [Ref(step.name, h.index.leaf.attrs) for h in ours]
+            frames = [self._compiler.compile(h.index.over(r)) for h, r in zip(ours, refs, strict=True)]
+            self.memory.pend(self.catalyst, zip(ours, frames, strict=True))
+
+    def _index(self, index: Index) -> Held:
+        if self.memory is None or index.name not in self.memory.held:
+            raise InternalError("BAD_PLAN", f"there is no {index.name} in memory")
+        return self.memory.held[index.name]
 
     # --- steps
 
@@ -144,7 +183,11 @@ class Run:
         total = 0
         if isinstance(step, Publish) and not step.replace and not step.growing:
             total += self.result.rows()
-        for rel in leaves(step.rel):
+        return total + self._rows_of(leaves(step.rel))
+
+    def _rows_of(self, rels: Iterable[Rel]) -> int:
+        total = 0
+        for rel in rels:
             match rel:
                 case Ref(step=name):
                     total += self._rows[name]
@@ -174,6 +217,7 @@ class Run:
                 state.table.commit(files, overwrite=step.base)
         if not step.base:
             self._frames[step.name] = self._segment(state, files)
+            self._index_state(step)
 
     def fold(self) -> None:
         """Fold the Segments of every state that has come to need it into one, rows that cancel gone."""

@@ -72,6 +72,10 @@ class Script:
         """A Scala Seq."""
         return self._write("seq", *map(self._argument, elements))
 
+    def java_list(self, elements: Iterable[Any]) -> Made:
+        """A Java List."""
+        return self._write("list", *map(self._argument, elements))
+
     def put(self, value: Any) -> Made:
         """An object that py4j knows, for use in a script as long as what is returned is held."""
         made = self._next()

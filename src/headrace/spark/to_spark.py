@@ -13,6 +13,7 @@ from typing import Any
 from headrace.errors import InternalError
 from headrace.ir.aggregate import Call, Merging
 from headrace.ir.expr import Attr, Equal, Expr
+from headrace.ir.probe import Index, Lookup, Probe
 from headrace.ir.rel import (
     COUNTED,
     Accumulate,
@@ -43,10 +44,11 @@ from headrace.ir.rel import (
     Union,
     Window,
 )
-from headrace.ir.time import Version
+from headrace.ir.time import OLD, Version
 from headrace.spark import aggregates
 from headrace.spark.catalyst import Catalyst, name_of
 from headrace.spark.frames import Frame
+from headrace.spark.memory import Held
 
 
 class Compiler:
@@ -59,12 +61,14 @@ class Compiler:
         delta: Callable[[Source], Frame],
         load: Callable[[Load], Frame],
         step: Callable[[Ref], Frame],
+        held: Callable[[Index], Held],
     ) -> None:
         self.c = catalyst
         self._snapshot = snapshot
         self._delta = delta
         self._load = load
         self._step = step
+        self._held = held
         self._compiled: dict[int, tuple[Rel, Frame]] = {}
 
     def compile(self, rel: Rel) -> Frame:
@@ -108,6 +112,11 @@ class Compiler:
                 return self._join(rel)
             case PairJoin():
                 return self._pair_join(rel)
+            case Probe():
+                return self._probe(rel)
+            case Lookup(keys=keys, index=index, at=at):
+                frame = self.compile(keys)
+                return self._found(frame, [self.c.attr(a) for a in frame.attrs], index, at, null_safe=True)
             case Keys():
                 return self._keys(rel)
             case Restrict():
@@ -233,6 +242,23 @@ class Compiler:
         kind = j.kind if j.exists is None else self.c.existence_join(j.exists)
         plan = self.c.join(left.plan, right.plan, kind, condition)
         return self._named(replace(left, plan=plan, attrs=j.attrs, consolidated=False))
+
+    def _probe(self, p: Probe) -> Frame:
+        frame = self.compile(p.input)
+        found = self._found(frame, [self.expr(e) for e in p.on], p.index, p.at, null_safe=p.null_safe)
+        weights = [f.weight for f in (frame, found) if f.weight is not None]
+        joined = replace(found, attrs=p.attrs, unit=frame.unit and found.unit, weight=None, exact=False)
+        return joined.weighed(self.c.product(weights)) if weights else joined.select(p.attrs)
+
+    def _found(self, frame: Frame, on: list[Any], index: Index, at: Version, *, null_safe: bool) -> Frame:
+        """Each row with what an index has under its key. The key's columns are the values it was looked up by."""
+        held, new = self._held(index), at != OLD
+        weight = self.c.weight() if new and held.weighted else None
+        plan = self.c.probe(held.java, on, index.rest, weight, frame.plan, null_safe=null_safe, new=new)
+        keys = [self.c.named(k, value) for k, value in zip(index.keys, on, strict=True)]
+        rest = [self.c.attr(a) for a in (index.rest if weight is None else (*index.rest, weight))]
+        plan = self.c.project([*frame.columns, *keys, *rest], plan)
+        return Frame(self.c, plan, index.rel.attrs, weight, unit=weight is None)
 
     def _keys(self, k: Keys) -> Frame:
         """Distinct keys, in columns that belong to nobody else."""

@@ -91,6 +91,9 @@ public final class Script {
         if (kind.equals("seq")) {
             return scala.jdk.javaapi.CollectionConverters.asScala(arguments(instruction, 2)).toSeq();
         }
+        if (kind.equals("list")) {
+            return arguments(instruction, 2);
+        }
         if (kind.equals("module")) {
             return load((String) instruction.get(2) + "$").getField("MODULE$").get(null);
         }

@@ -3,12 +3,20 @@ generated code: no JDK is needed, and no jar on a path."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from importlib.resources import files
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from py4j.protocol import Py4JError
+
 _compiled: dict[tuple[int, str], tuple[Any, Any]] = {}
+_shared: dict[int, tuple[Any, Any]] = {}
 _lock = Lock()
+_IN_TASKS = ("RowTable", "Index", "Fill", "Matches", "Probe")  # each may use those before it
 
 
 def java_class(jvm: Any, name: str) -> Any:
@@ -17,7 +25,42 @@ def java_class(jvm: Any, name: str) -> Any:
     with _lock:
         if key not in _compiled:
             compiler = jvm.org.codehaus.janino.SimpleCompiler()
-            compiler.cook(files(__package__).joinpath(f"{name}.java").read_text())
+            compiler.cook(_source(name))
             # The JVM is held too, so that no other one can take its id.
             _compiled[key] = (jvm, compiler.getClassLoader().loadClass(f"headrace.{name}"))
         return _compiled[key][1]
+
+
+def task_class(jvm: Any, name: str) -> Any | None:
+    """One of the classes that tasks use in the driver's own process. They are put where Spark's class loader finds
+    them; None where it cannot be told of a further place."""
+    with _lock:
+        if id(jvm) not in _shared:
+            _shared[id(jvm)] = (jvm, _share(jvm))
+        loader = _shared[id(jvm)][1]
+    return None if loader is None else loader.loadClass(f"headrace.{name}")
+
+
+def _share(jvm: Any) -> Any | None:
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if not loader.getClass().getName().endswith("MutableURLClassLoader"):
+        return None
+    folder = Path(tempfile.mkdtemp(prefix="headrace-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "headrace").mkdir()
+    try:
+        loader.addURL(jvm.java.io.File(str(folder)).toURI().toURL())
+        for name in _IN_TASKS:
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(loader)
+            compiler.cook(_source(name))
+            code = compiler.getBytecodes()
+            for made in code:
+                (folder / f"{made.replace('.', '/')}.class").write_bytes(code[made])
+    except Py4JError:  # a Spark whose classes are other ones
+        return None
+    return loader
+
+
+def _source(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.java").read_text()

@@ -1,0 +1,90 @@
+"""Looking rows up by key instead of reading all of them.
+
+An index holds the rows of a relation that is read row by row from one source or one state, by key, in memory.
+It is a cache: what it holds follows from its relation, and losing it costs time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+from headrace.ir.expr import Attr, Expr
+from headrace.ir.rel import Load, Node, Rel, Snapshot, Source
+from headrace.ir.time import Version
+from headrace.ir.walk import nodes, swap
+
+
+@dataclass(frozen=True)
+class Index:
+    """The rows of ``rel``, a chain of row-wise operators over one leaf, by the values of ``keys``. The leaf is a
+    snapshot of a source or a state; at which version, each use says."""
+
+    rel: Rel
+    keys: tuple[Attr, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """The same for the same rows by the same key."""
+        text = f"{self.rel!r}\n{[k.id for k in self.keys]}"
+        return f"index-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+    @cached_property
+    def leaf(self) -> Snapshot | Load:
+        node = self.rel
+        while not isinstance(node, Snapshot | Load):
+            (node,) = node.inputs  # type: ignore[attr-defined]
+        return node
+
+    @property
+    def source(self) -> Source | None:
+        """The source whose rows it holds; None for those of a state."""
+        of = self.leaf.of if isinstance(self.leaf, Snapshot) else None
+        return of if isinstance(of, Source) else None
+
+    def over(self, leaf: Rel) -> Rel:
+        """Its relation over other rows of the leaf: a delta, say."""
+        return swap(self.rel, self.leaf, leaf)
+
+    def __str__(self) -> str:
+        of = self.source.name if self.source else self.leaf.state  # type: ignore[union-attr]
+        return f"{of} by {', '.join(map(str, self.keys))}"
+
+    @property
+    def rest(self) -> tuple[Attr, ...]:
+        """The columns that are not part of the key."""
+        return tuple(a for a in self.rel.attrs if a not in self.keys)
+
+
+@dataclass(frozen=True)
+class Probe(Node):
+    """Each row of ``input`` with each row of an index whose key equals the values of ``on``; weights multiply."""
+
+    input: Rel
+    index: Index
+    on: tuple[Expr, ...]
+    at: Version
+    null_safe: bool = False
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return (*self.input.attrs, *self.index.rel.attrs)
+
+
+@dataclass(frozen=True)
+class Lookup(Node):
+    """The rows of an index whose key, NULL equal to NULL, is among ``keys``; weight kept."""
+
+    keys: Rel
+    index: Index
+    at: Version
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return self.index.rel.attrs
+
+
+def indexes(rel: Rel) -> dict[str, Index]:
+    """The indexes that a tree probes, by name."""
+    return {n.index.name: n.index for n in nodes(rel) if isinstance(n, Probe | Lookup)}

@@ -1,0 +1,89 @@
+package headrace;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.Iterator;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction1;
+
+/** Puts the rows of a plan into an index: first the key, then the rest, then the weight where there is one. */
+public final class Fill extends AbstractFunction1 implements Serializable {
+    private final long number;
+    private final int keys;
+    private final int columns;
+    private final boolean weighted;
+    private final boolean pends;
+    private final String schema;
+
+    private Fill(Index index, boolean weighted, boolean pends, StructType schema) {
+        this.number = index.number;
+        this.keys = index.keys;
+        this.columns = index.columns;
+        this.weighted = weighted;
+        this.pends = pends;
+        this.schema = schema.json();
+    }
+
+    /** Put the rows of each plan into its index, in one job. */
+    public static void run(SparkSession session, List plans, List indexes, List weighted, boolean pends) {
+        RDD all = null;
+        for (int i = 0; i < plans.size(); i++) {
+            LogicalPlan plan = (LogicalPlan) plans.get(i);
+            plan.setAnalyzed();
+            QueryExecution planned = Dataset.ofRows(session, plan).queryExecution();
+            Index index = (Index) indexes.get(i);
+            boolean weighs = ((Boolean) weighted.get(i)).booleanValue();
+            Fill fill = new Fill(index, weighs, pends, planned.analyzed().schema());
+            ClassTag any = ClassTag$.MODULE$.AnyRef();
+            RDD filled = planned.toRdd().mapPartitions(fill, false, any);
+            all = all == null ? filled : all.union(filled);
+        }
+        all.count();
+    }
+
+    public Object apply(Object given) {
+        TaskContext task = TaskContext.get();
+        if (task != null && task.attemptNumber() > 0) {
+            throw new IllegalStateException("Headrace: an index in memory cannot be filled twice");
+        }
+        StructType types = (StructType) DataType.fromJson(schema);
+        UnsafeProjection key = projection(types, 0, keys);
+        UnsafeProjection rest = projection(types, keys, keys + columns);
+        Index index = Index.of(number);
+        Iterator rows = (Iterator) given;
+        int seen = 0;
+        while (rows.hasNext()) {
+            if ((++seen & 0xffff) == 0) {
+                index.check();
+            }
+            InternalRow row = (InternalRow) rows.next();
+            long weight = weighted ? row.getLong(keys + columns) : 1L;
+            index.put(key.apply(row), rest.apply(row), weight, pends);
+        }
+        index.check();
+        return scala.collection.Iterator$.MODULE$.empty();
+    }
+
+    static UnsafeProjection projection(StructType types, int from, int until) {
+        ArrayList found = new ArrayList();
+        for (int i = from; i < until; i++) {
+            found.add(new BoundReference(i, types.apply(i).dataType(), true));
+        }
+        return UnsafeProjection.create(
+            scala.jdk.javaapi.CollectionConverters.asScala(found.iterator()).toSeq());
+    }
+}

@@ -1,0 +1,71 @@
+package headrace;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import scala.collection.AbstractIterator;
+
+/** The rows of an index with one key after another; the row that is given out is the same object every time. */
+public final class Matches extends AbstractIterator {
+    private final Index index;
+    private final boolean pending;
+    private final boolean weighted;
+    private final UnsafeRow rest;
+    private final GenericInternalRow weight = new GenericInternalRow(1);
+    private final JoinedRow both = new JoinedRow();
+    private UnsafeRow key;
+    private int hash;
+    private RowTable table;
+    private boolean last;
+    private int place;
+
+    public Matches(Index index, boolean pending, boolean weighted) {
+        this.index = index;
+        this.pending = pending && index.pending != null;
+        this.weighted = weighted;
+        this.rest = new UnsafeRow(index.columns);
+    }
+
+    /** Begin with a key, or with none. */
+    public Matches of(UnsafeRow given) {
+        key = given;
+        place = 0;
+        last = true;
+        if (key != null) {
+            hash = RowTable.hash(key);
+            table = index.settled[hash & (Index.TABLES - 1)];
+            place = table.find(key, hash);
+            last = !pending;
+            skip();
+        }
+        return this;
+    }
+
+    private void skip() {
+        if (place == 0 && !last) {
+            table = index.pending[hash & (Index.TABLES - 1)];
+            place = table.find(key, hash);
+            last = true;
+        }
+    }
+
+    public boolean hasNext() {
+        return place != 0;
+    }
+
+    public Object next() {
+        if (place == 0) {
+            throw new java.util.NoSuchElementException();
+        }
+        table.read(place, rest);
+        InternalRow row = rest;
+        if (weighted) {
+            weight.update(0, Long.valueOf(table.weight(place)));
+            row = both.apply(rest, weight);
+        }
+        place = table.after(place, key);
+        skip();
+        return row;
+    }
+}

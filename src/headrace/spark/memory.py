@@ -1,0 +1,148 @@
+"""Indexes of a view in memory: what there is, as of which run, and how much it takes.
+
+An index is a cache of rows that are durable elsewhere. It is built from its relation at the version that a run
+begins from; what the run adds is pending until its commit, and settled after it. Where anything goes wrong it is
+dropped: that costs time, never rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, cast
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from headrace.ir.probe import Index
+from headrace.spark.catalyst import Catalyst
+from headrace.spark.frames import Frame
+from headrace.spark.jvm import task_class
+
+_RECORD = 48  # bytes of a record beside its columns
+_HOPE = 4  # how many times too large an index may seem before it is filtered
+
+
+class Budget:
+    """Bytes that the indexes of all views of a warehouse may take together."""
+
+    def __init__(self, spark: SparkSession, limit: int | None) -> None:
+        self.jvm = jvm = cast(Any, spark._jvm)
+        self.limit = limit if limit is not None else jvm.java.lang.Runtime.getRuntime().maxMemory() // 4
+        self.possible = bool(self.limit) and bool(spark.sparkContext._jsc.sc().isLocal())
+        self._taken: dict[int, int] = {}
+        self._lock = Lock()
+
+    def take(self, holder: int, size: int) -> None:
+        with self._lock:
+            self._taken[holder] = size
+
+    @property
+    def free(self) -> int:
+        with self._lock:
+            return max(self.limit - sum(self._taken.values()), 0)
+
+
+@dataclass
+class Held:
+    """One index that is there, and its Java twin; ``weighted`` says that what is pending has weights."""
+
+    index: Index
+    java: Any
+    weighted: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return int(self.java.bytes())
+
+
+class Memory:
+    """The indexes of one view. All are as of the same run of it."""
+
+    eager = False  # build whatever could be used, at once
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.run: object = None
+        self.held: dict[str, Held] = {}
+        self.too_large: dict[str, int] = {}  # bytes that were free when it was found to be so
+        self.wanted: dict[str, int] = {}  # runs that would have used an index that was not there
+
+    @property
+    def possible(self) -> bool:
+        """Whether rows can be looked up at all: in a cluster tasks are in other processes."""
+        return self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
+
+    def fits(self, index: Index, rows: int) -> bool:
+        """Whether there is room for an index that would be made from so many rows; a filter may leave far fewer."""
+        free = self.budget.free
+        if index.name in self.too_large and free <= 1.5 * self.too_large[index.name]:
+            return False
+        return rows * (_RECORD + 8 * len(index.rel.attrs)) < _HOPE * free
+
+    def bytes(self) -> dict[str, int]:
+        """The memory that each index takes."""
+        return {name: held.bytes for name, held in self.held.items()}
+
+    def begin(self, run: object) -> None:
+        """Begin from the version that a run of the view has reached: what is as of another one is of no use."""
+        if run != self.run:
+            self.clear()
+            self.run = run
+
+    def build(self, index: Index, frame: Frame) -> None:
+        """Make an index from the plain rows of a frame."""
+        free = self.budget.free
+        java = self.budget.jvm.headrace.Index(len(index.keys), len(index.rest), free)
+        held = Held(index, java)
+        try:
+            frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False)
+        except Py4JError:
+            java.release()
+            self.too_large[index.name] = free
+            raise
+        self.held[index.name] = held
+        self._account()
+
+    def pend(self, catalyst: Catalyst, frames: Iterable[tuple[Held, Frame]]) -> None:
+        """Take in what a run adds to indexes, visible to those who ask for the new version."""
+        filled = []
+        for held, frame in frames:
+            held.java.begin()
+            held.weighted = frame.weight is not None
+            filled.append((_columns(held, frame), held.java, held.weighted))
+        if filled:
+            catalyst.fill(filled, pends=True)
+
+    def settle(self, run: object) -> None:
+        """After the commit of a run: what was pending belongs to the indexes."""
+        self.run = run
+        for name, held in list(self.held.items()):
+            held.weighted = False
+            if not held.java.settle():
+                self.drop(name)
+        self._account()
+
+    def forget(self) -> None:
+        """After a failure: what was pending is gone."""
+        for held in self.held.values():
+            held.java.forget()
+            held.weighted = False
+
+    def drop(self, name: str) -> None:
+        self.held.pop(name).java.release()
+        self._account()
+
+    def clear(self) -> None:
+        for name in list(self.held):
+            self.drop(name)
+
+    def _account(self) -> None:
+        self.budget.take(id(self), sum(self.bytes().values()))
+
+
+def _columns(held: Held, frame: Frame) -> Any:
+    c = frame.catalyst
+    columns = [c.attr(a) for a in (*held.index.keys, *held.index.rest)]
+    return c.project(columns if frame.weight is None else [*columns, c.attr(frame.weight)], frame.plan)
