@@ -138,6 +138,7 @@ def _session(cores: int, memory: str) -> SparkSession:
         .appName("headrace bench")
         .config("spark.driver.memory", memory)
         .config("spark.sql.shuffle.partitions", cores)
+        .config("spark.sql.codegen.cache.maxEntries", 5000)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "localhost")
         .getOrCreate()

@@ -46,7 +46,7 @@ WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
 # Files that are read in the driver when a step works in one partition: starting a scan takes longer.
 _FEW_FILES = 64
 _FEW_BYTES = 256 * 1024
-_MEMORIES: dict[int, tuple[Any, Any]] = {}
+_MEMORIES: dict[int, tuple[Any, Any, Any]] = {}
 
 
 class Catalyst:
@@ -71,8 +71,9 @@ class Catalyst:
         self._formats: dict[str, Made] = {}
         self._knows_partitions = False
         self._spark_session = self._java_session
-        memory = _remembered(self.jvm)
+        memory, here = _remembered(self.jvm)
         self._small_files = None if memory is None else script.put(memory)
+        self._here = None if here is None else script.put(here)
         self._no_options = script.module("scala.collection.immutable.Map").empty()
         self._attrs: dict[str, Made] = {}
         self._by_name: dict[str, Made] = {}
@@ -418,7 +419,8 @@ class Catalyst:
 
     def collect(self, plan: Any) -> Collected:
         """The rows of a plan that gives few, at once."""
-        return Collected(self._script, self._script.new("headrace.Rows", self._java_session, plan))
+        here = self._here if self._single else None
+        return Collected(self._script, self._script.new("headrace.Rows", self._java_session, plan, here))
 
 
 class Collected:
@@ -441,16 +443,20 @@ class Collected:
         return int(self._script.value(self._rows.size()))
 
 
-def _remembered(jvm: Any) -> Any | None:
-    """The one memory of small files that a JVM has; None with a Spark whose reader is another one: then files are
-    scanned."""
+def _remembered(jvm: Any) -> tuple[Any | None, Any | None]:
+    """The one memory of small files that a JVM has, and what computes small plans in the driver; None for what does
+    not fit a Spark of another version: then files are scanned, and jobs are run."""
     if id(jvm) not in _MEMORIES:
-        try:
-            made = java_class(jvm, "SmallFiles").newInstance()
-        except Py4JJavaError:
-            made = None
-        _MEMORIES[id(jvm)] = (jvm, made)
-    return _MEMORIES[id(jvm)][1]
+        _MEMORIES[id(jvm)] = (jvm, _made(jvm, "SmallFiles", True), _made(jvm, "Here", False))
+    return _MEMORIES[id(jvm)][1:]
+
+
+def _made(jvm: Any, name: str, instance: bool) -> Any | None:
+    try:
+        made = java_class(jvm, name)
+        return made.newInstance() if instance else made
+    except Py4JJavaError:
+        return None
 
 
 def _small(files: Sequence[str | Path]) -> str | None:
