@@ -71,7 +71,7 @@ def bench(
         typer.Option(help="random: in every table but nation and region; natural: the newest orders."),
     ] = Pattern.random,
     queries: Annotated[str, typer.Option(help="A subset, as in 1,3,5.")] = "",
-    warm: Annotated[int, typer.Option(min=0, help="Refreshes before the measured one.")] = 2,
+    warm: Annotated[int, typer.Option(min=0, help="Refreshes before the measured one.")] = 5,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
     data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
     cores: Annotated[int, typer.Option(min=1, help="For Spark and for DuckDB.")] = os.cpu_count() or 1,

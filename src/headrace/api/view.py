@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.check import check
 from headrace.api.operators import operators
+from headrace.api.recall import Recall
 from headrace.api.status import last_run, position, unread
 from headrace.api.telling import Telling
 from headrace.errors import QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.plan import Plan
-from headrace.ir.probe import Index
 from headrace.ir.time import Reached, Situation
 from headrace.planner.explain import explain, explain_data
-from headrace.planner.probes import Option, choose
 from headrace.planner.simple import Planner
 from headrace.runtime.check import Check
 from headrace.runtime.lease import lease
@@ -193,6 +192,8 @@ class View:
         self._sources = {n: sources[n] for n in sorted(self._planner.sources)}
         self._engine.check_storable(self.name, self._query.schema)
         self._states = {k.name: State(self._folder / "states", k) for k in self._planner.kept}
+        self._memory.clear()
+        self._recall = Recall(self._memory, self._sources, self._states)
         self._result = Table(self._folder / "table", self._query.schema, feed=True)
 
     def _check_incremental(self) -> None:
@@ -254,7 +255,10 @@ class View:
             shrinking = {n for n in moved if self._delta(n, since, until).leaving}
             method = "incremental" if moved else "unchanged"
             situation = Situation(frozenset(moved), frozenset(shrinking))
-            plan = self._planner.refresh(situation, self._probed(situation, last, since, until))
+            plan = self._planner.refresh(situation)
+            if last is not None and self._memory.possible:
+                self._memory.begin(_identity(last))
+                plan = self._recall.plan(plan, since, until)
         try:
             return self._run(method, reason, plan, since, until, last, started, progress)
         except self._engine.query_failures as problem:
@@ -310,30 +314,6 @@ class View:
             return frozenset()
         found = (n for n, s in self._states.items() if n in last["states"] and s.readable(last["states"][n]))
         return frozenset(found)
-
-    def _probed(
-        self, situation: Situation, last: dict[str, Any] | None, since: Reached, until: Reached
-    ) -> frozenset[str]:
-        """The indexes to use in a run."""
-        memory = self._memory
-        if last is None or not memory.possible:
-            return frozenset()
-        memory.begin(_identity(last))
-        options = []
-        for index in self._planner.candidates(situation):
-            rows = self._indexed_rows(index, since)
-            there, wanted = index.name in memory.held, memory.wanted.get(index.name, 0)
-            memory.wanted[index.name] = wanted + 1
-            if there or memory.fits(index, rows):
-                options.append(Option(index, rows, there, wanted))
-        new = sum(self._delta(n, since, until).rows for n in situation.moved)
-        return choose(options, new, eager=memory.eager)
-
-    def _indexed_rows(self, index: Index, since: Reached) -> int:
-        source = index.source
-        if source is not None:
-            return self._sources[source.name].snapshot(since.at(source.name)).rows
-        return self._states[index.leaf.state].table.rows()  # type: ignore[union-attr]
 
     def _delta(self, name: str, since: Reached, until: Reached) -> Scan:
         return self._sources[name].delta(since.at(name), until.at(name))

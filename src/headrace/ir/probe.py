@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from headrace.ir.expr import Attr, Expr
-from headrace.ir.rel import Load, Node, Rel, Snapshot, Source
+from headrace.ir.rel import Filter, Load, Node, Project, Rel, Snapshot, Source
 from headrace.ir.time import Version
 from headrace.ir.walk import nodes, swap
 
@@ -46,6 +46,26 @@ class Index:
     def over(self, leaf: Rel) -> Rel:
         """Its relation over other rows of the leaf: a delta, say."""
         return swap(self.rel, self.leaf, leaf)
+
+    def field(self, attr: Attr) -> str | None:
+        """The column of the source that one of its columns is; None for one that is computed."""
+        wanted, node = attr.id, self.rel
+        while isinstance(node, Project | Filter):
+            if isinstance(node, Project):
+                column = next(c for c in node.columns if c.attr.id == wanted)
+                if not column.plain:
+                    return None
+                (wanted,) = column.expr.refs
+            node = node.input
+        source = self.source
+        if source is None or node is not self.leaf:
+            return None
+        return next((f for a, f in zip(source.columns, source.fields, strict=True) if a.id == wanted), None)
+
+    @property
+    def filters(self) -> int:
+        """The filters that its rows have passed."""
+        return sum(isinstance(n, Filter) for n in nodes(self.rel))
 
     def __str__(self) -> str:
         of = self.source.name if self.source else self.leaf.state  # type: ignore[union-attr]

@@ -2,17 +2,19 @@
 
 A term of a join's delta begins with the delta and goes outwards. A member that is read row by row from a source or
 a state, and that an equality links to those before it, can be looked up by that key: the term then costs what its
-delta costs. So can the old rows of touched groups.
+delta costs. So can the old rows of touched groups. Of several that are linked, the one that is expected to give the
+fewest rows for each is next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from headrace.ir.expr import Attr, Equal, Expr
 from headrace.ir.plan import Plan
-from headrace.ir.probe import Index, Lookup, Probe
+from headrace.ir.probe import Index, Lookup, Probe, indexes
 from headrace.ir.rel import Filter, Finish, Join, Load, Node, Project, Rel, Restrict, Snapshot, Source, prune
 from headrace.ir.time import OLD, Version
 from headrace.ir.walk import nodes, rebuild
@@ -22,10 +24,10 @@ _ROW_WISE = (Project, Filter, Finish)
 _EXACT = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz", "binary")
 
 
-# Rows that are indexed at once: scanning them for every refresh costs as much.
+# Rows that are indexed at once: scanning them costs as much.
 _FEW = 50_000
-# Looking one row up costs as much as scanning this many.
-_SCANNED = 4
+# Beginning a scan, and handing its rows to others, costs as much as looking so many rows up.
+_SCAN = 500_000
 
 
 @dataclass(frozen=True)
@@ -45,80 +47,107 @@ def choose(options: Iterable[Option], delta_rows: int, *, eager: bool = False) -
     return frozenset(
         o.index.name
         for o in options
-        if eager or o.rows <= _FEW or ((o.there or o.wanted) and delta_rows * _SCANNED <= o.rows)
+        if eager or ((o.there or o.wanted or o.rows <= _FEW) and delta_rows <= o.rows + _SCAN)
     )
 
 
-def candidates(plan: Plan) -> tuple[Index, ...]:
+class Sizes(Protocol):
+    """What is known of the rows that a plan reads."""
+
+    def rows(self, leaf: Snapshot | Load) -> int:
+        """The rows of a source or a state."""
+
+    def found(self, index: Index) -> float | None:
+        """How many rows an index gives, or would give, for a key; None where that is not known."""
+
+
+def candidates(plan: Plan, sizes: Sizes) -> tuple[Index, ...]:
     """Every index that a plan could use, each once."""
     found: dict[str, Index] = {}
     for step in plan.steps:
-        for node in nodes(_rewritten(step.rel, None)):
-            if isinstance(node, Probe | Lookup):
-                found.setdefault(node.index.name, node.index)
+        for index in indexes(_Rewriting(sizes, None).rewritten(step.rel)).values():
+            found.setdefault(index.name, index)
     return tuple(found.values())
 
 
-def with_probes(plan: Plan, chosen: Collection[str]) -> Plan:
+def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[str]) -> Plan:
     """The same plan with these of its candidates probed."""
-    if not chosen:
-        return plan
-    names = frozenset(chosen)
-    return replace(plan, steps=tuple(replace(s, rel=_rewritten(s.rel, names)) for s in plan.steps))
+    rewriting = _Rewriting(sizes, frozenset(chosen))
+    return replace(plan, steps=tuple(replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps))
 
 
-def _rewritten(rel: Rel, names: frozenset[str] | None) -> Rel:
-    def change(node: Node) -> Rel:
+class _Rewriting:
+    """Trees with probes of the indexes in ``names``, or of all that are possible."""
+
+    def __init__(self, sizes: Sizes, names: frozenset[str] | None) -> None:
+        self.sizes = sizes
+        self.names = names
+
+    def rewritten(self, rel: Rel) -> Rel:
+        return rebuild(rel, self._change)
+
+    def _change(self, node: Node) -> Rel:
         if isinstance(node, Join):
-            return _probing(node, names)
+            return self._probing(node)
         if isinstance(node, Restrict):
-            found = _index(node.input, node.on, names)
-            if found is not None:
-                index, at = found
-                return prune(Lookup(node.keys, index, at), node.attrs)
+            index = _index(node.input, node.on)
+            if index is not None and (self.names is None or index.name in self.names):
+                return prune(Lookup(node.keys, index, _version(node.input) or OLD), node.attrs)
         return node
 
-    return rebuild(rel, change)
+    def _probing(self, join: Join) -> Rel:
+        """A join whose members, from the second on, are looked up where they can be, and joined in that order. What is
+        left of its predicates is applied as soon as its columns are there."""
+        current: Rel = join.members[0]
+        if _version(current) is not None:
+            return join  # it does not begin with a delta
+        equals, residual = list(join.equals), list(join.residual)
+        rows = {a.id: self._rows(m) for m in join.members for a in m.attrs}
+        rest, probed = list(join.members[1:]), False
+        while rest:
+            seen = {a.id for a in current.attrs}
+            options = []
+            for place, member in enumerate(rest):
+                links = _links(member, equals, seen)
+                index = _index(member, tuple(own for own, _, _ in links)) if links else None
+                if index is not None:
+                    options.append((self._found(index, links, rows), place, index, links))
+            if not options:
+                break
+            _, place, index, links = min(options, key=lambda o: o[:2])
+            member = rest.pop(place)
+            added: tuple[Rel, ...] = ()
+            if self.names is None or index.name in self.names:
+                probed = True
+                equals = [e for e in equals if all(e is not used for _, _, used in links)]
+                on = tuple(other for _, other, _ in links)
+                current = Probe(current, index, on, _version(member) or OLD, null_safe=links[0][2].null_safe)
+            else:
+                added = (member,)
+            have = {a.id for m in (current, *added) for a in m.attrs}
+            ready = tuple(e for e in equals if e.refs <= have), tuple(e for e in residual if e.refs <= have)
+            if added or any(ready):
+                current = Join((current, *added), *ready)
+                equals = [e for e in equals if e not in ready[0]]
+                residual = [e for e in residual if e not in ready[1]]
+        if not probed:
+            return join
+        if rest:
+            current = Join((current, *rest), tuple(equals), tuple(residual))
+        return prune(current, join.attrs)
 
+    def _found(self, index: Index, links: list[tuple[Attr, Expr, Equal]], rows: Mapping[str, int]) -> float:
+        """How many rows of an index there are for each row before it. Where it is not known, one of a smaller
+        relation, and of a larger one as many as it is larger; a filter halves them."""
+        known = self.sizes.found(index)
+        if known is not None:
+            return known
+        other = min(rows.get(r, 1) for _, e, _ in links for r in e.refs)
+        guess = max(self.sizes.rows(index.leaf) / max(other, 1), 1.0)
+        return guess * 0.5**index.filters
 
-def _probing(join: Join, names: frozenset[str] | None) -> Rel:
-    """A join with its members, from the second on, looked up where they can be. What is left of its predicates is
-    applied as soon as its columns are there."""
-    current: Rel = join.members[0]
-    if _index(current, (), None) is not None or len(join.members) == 1:
-        return join  # it does not begin with a delta
-    equals, residual = list(join.equals), list(join.residual)
-    probed = False
-    waiting: list[Rel] = []  # members that are joined as Spark does it, up to the next one that is looked up
-
-    def joined(more: list[Rel]) -> Rel:
-        members = (current, *more)
-        have = {a.id for m in members for a in m.attrs}
-        ready = [e for e in equals if e.refs <= have]
-        rest = [e for e in residual if e.refs <= have]
-        equals[:] = [e for e in equals if e not in ready]
-        residual[:] = [e for e in residual if e not in rest]
-        if len(members) == 1 and not ready and not rest:
-            return current
-        return Join(members, tuple(ready), tuple(rest))
-
-    for member in join.members[1:]:
-        seen = {a.id for m in (current, *waiting) for a in m.attrs}
-        links = _links(member, equals, seen)
-        found = _index(member, tuple(a for a, _, _ in links), names) if links else None
-        if found is None:
-            waiting.append(member)
-            continue
-        current, waiting = joined(waiting), []
-        index, at = found
-        used = [e for _, _, e in links]
-        equals = [e for e in equals if e not in used]
-        current = Probe(current, index, tuple(x for _, x, _ in links), at, null_safe=links[0][2].null_safe)
-        current = joined([])
-        probed = True
-    if not probed:
-        return join
-    return prune(joined(waiting), join.attrs)
+    def _rows(self, member: Rel) -> int:
+        return sum(self.sizes.rows(n) for n in nodes(member) if isinstance(n, Snapshot | Load))
 
 
 def _links(member: Rel, equals: list[Equal], seen: set[str]) -> list[tuple[Attr, Expr, Equal]]:
@@ -136,13 +165,11 @@ def _links(member: Rel, equals: list[Equal], seen: set[str]) -> list[tuple[Attr,
     return strict or links
 
 
-def _index(rel: Rel, keys: tuple[Attr, ...], names: frozenset[str] | None) -> tuple[Index, Version] | None:
-    """The index that would hold a relation by a key, and the version of it that is asked for."""
-    at = _version(rel)
-    if at is None or not all(_exact(k) for k in keys):
+def _index(rel: Rel, keys: tuple[Attr, ...]) -> Index | None:
+    """The index that would hold a relation by a key."""
+    if _version(rel) is None or not all(_exact(k) for k in keys):
         return None
-    index = Index(_at_old(rel), keys)
-    return (index, at) if names is None or index.name in names else None
+    return Index(_at_old(rel), keys)
 
 
 def _version(rel: Rel) -> Version | None:

@@ -11,7 +11,6 @@ from collections import Counter
 from headrace.ir.aggregate import decimal_of
 from headrace.ir.expr import Attr
 from headrace.ir.plan import Keep, Kept, Pin, Plan, Publish, Step, Upkeep
-from headrace.ir.probe import Index
 from headrace.ir.rel import (
     Accumulate,
     Aggregate,
@@ -38,7 +37,6 @@ from headrace.memo.memo import Memo
 from headrace.memo.props import Facts
 from headrace.planner.explore import explore
 from headrace.planner.extract import Extraction, written
-from headrace.planner.probes import candidates, with_probes
 from headrace.planner.states import Names, choose_states
 from headrace.rules import DELTA, RELATIONAL
 
@@ -61,8 +59,7 @@ class Planner:
         worst = Situation(self.sources, can_shrink & self.sources)
         self.states: dict[int, Kept] = choose_states(self.memo, self.root, worst) if keep_states else {}
         self.worst = worst
-        self._plans: dict[tuple[Situation, frozenset[str]], Plan] = {}
-        self._candidates: dict[Situation, tuple[Index, ...]] = {}
+        self._plans: dict[Situation, Plan] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -100,19 +97,12 @@ class Planner:
         steps.append(Publish(result, replace=True, cluster=cluster(extraction.facts, self.root)))
         return Plan(tuple(steps), None, self._upkeep(None))
 
-    def refresh(self, situation: Situation, probed: frozenset[str] = frozenset()) -> Plan:
-        """The plan of a run that finds ``situation``, with these of its candidates looked up by key."""
+    def refresh(self, situation: Situation) -> Plan:
+        """The plan of a run that finds ``situation``, with every relation scanned."""
         situation = Situation(situation.moved & self.sources, situation.shrinking)
-        if (situation, probed) not in self._plans:
-            plan = with_probes(self.refresh(situation), probed) if probed else self._plan(situation)
-            self._plans[situation, probed] = plan
-        return self._plans[situation, probed]
-
-    def candidates(self, situation: Situation) -> tuple[Index, ...]:
-        """The indexes that a run could use."""
-        if situation not in self._candidates:
-            self._candidates[situation] = candidates(self.refresh(situation))
-        return self._candidates[situation]
+        if situation not in self._plans:
+            self._plans[situation] = self._plan(situation)
+        return self._plans[situation]
 
     def _plan(self, situation: Situation) -> Plan:
         counted = frozenset(self.memo.find(g).id for g in self._groups.values())

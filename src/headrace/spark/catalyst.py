@@ -292,9 +292,15 @@ class Catalyst:
         return self._over_files(index, columns, self._format(kind), self._given(options))
 
     def fill(self, filled: Sequence[tuple[Any, Any, bool]], *, pends: bool) -> None:
-        """Put the rows of plans into indexes, in one job: plan, index, and whether the last column is the weight."""
-        plans, held, weighted = (self._script.java_list(part) for part in zip(*filled, strict=True))
-        self.java(self._script.static("headrace.Fill", "run", self._java_session, plans, held, weighted, pends))
+        """Put the rows of plans into indexes, in one job or without any: plan, index, and whether the last column is
+        the weight."""
+        if self._single and self._here is not None:
+            for plan, index, weighted in filled:
+                rows = self.collect(plan)
+                self.java(self._script.static("headrace.Fill", "put", *rows.all(), index, weighted, pends))
+            return
+        parts = [self._script.java_list(part) for part in zip(*filled, strict=True)]
+        self.java(self._script.static("headrace.Fill", "run", self._java_session, *parts, pends))
 
     def _given(self, options: Mapping[str, str] | None) -> Any:
         given = self._no_options
@@ -417,6 +423,12 @@ class Catalyst:
         made = self._script.itself.dataset(self._java_session, plan)
         return DataFrame(self.java(made), self._session)
 
+    def collect_most(self, plan: Any, most: int) -> Collected | None:
+        """The rows of a plan, at once; None where they are more than that."""
+        few = plan if self._single else self._plan("LocalLimit", self.sql(str(most + 1)), plan)
+        found = self.collect(few)
+        return found if self._single or len(found) <= most else None
+
     def collect(self, plan: Any) -> Collected:
         """The rows of a plan that gives few, at once."""
         here = self._here if self._single else None
@@ -434,6 +446,10 @@ class Collected:
     def arrow(self) -> pa.Table:
         with pa.ipc.open_stream(self._script.value(self._rows.arrow())) as stream:
             return stream.read_all()
+
+    def all(self) -> tuple[Any, Any]:
+        """The rows in the JVM, and their schema."""
+        return self._rows.all(), self._rows.schema()
 
     def relation(self) -> Any:
         """The same rows as a plan of their own, with the same columns."""

@@ -22,7 +22,7 @@ from headrace.ir.probe import Index, indexes
 from headrace.ir.rel import Delta, Load, Measured, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Version
 from headrace.ir.walk import leaves, nodes
-from headrace.spark.catalyst import Catalyst
+from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.delta_log import File, Table, rows_of
 from headrace.spark.frames import Frame
 from headrace.spark.memory import Held, Memory
@@ -37,6 +37,8 @@ SMALL = 50_000
 # Above this share of rows that leave, a source's snapshot is consolidated before it is joined: a row that was
 # updated is there three times, and through ten joins the copies multiply.
 CANCELLED = 0.02
+# Up to this many rows of a result come to the driver at once.
+COLLECTED = 250_000
 _MANY_FILES = 12  # of a small result: appended to until then, and written anew as one
 
 
@@ -98,6 +100,8 @@ class Run:
         self._held: list[Any] = []
         self._rows: dict[str, int] = {}
         self._tiny = False
+        self._step_name = ""
+        self.many = memory.many if memory is not None else set[str]()
         self._sessions: dict[bool, SparkSession] = {}
         catalyst.restart()
         self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step, self._index)
@@ -156,13 +160,16 @@ class Run:
     def _index(self, index: Index) -> Held:
         if self.memory is None or index.name not in self.memory.held:
             raise InternalError("BAD_PLAN", f"there is no {index.name} in memory")
-        return self.memory.held[index.name]
+        held = self.memory.held[index.name]
+        held.idle = 0
+        return held
 
     # --- steps
 
     @contextmanager
     def _measured(self, step: str) -> Iterator[None]:
         """Take the time of a step, and tell of it."""
+        self._step_name = step
         if self.watch is not None:
             self.watch.began(step)
         started = time.perf_counter()
@@ -346,8 +353,8 @@ class Run:
     def _hold(self, frame: Frame) -> tuple[Frame, dict[str, list[int]]]:
         """Compute a frame once and hold its rows, in the driver when few; and what was measured on the way."""
         frame, c = frame.select(frame.attrs), self.catalyst
-        if self._tiny:
-            rows = c.collect(frame.plan)
+        rows = self._few(frame.plan)
+        if rows is not None:
             return frame.over(c.gathered(rows.relation())), self._observed(rows.observed)
         computed = c.frame(frame.plan)
         held = computed.localCheckpoint()
@@ -355,24 +362,34 @@ class Run:
         self._held.append(plan.rdd())
         return frame.over(c.gathered(c.put(plan))), self._observe(computed)
 
+    def _few(self, plan: Any) -> Collected | None:
+        """The rows of a plan, unless they are many. A step that had many once is taken to have many again."""
+        if self._step_name in self.many:
+            return None
+        rows = self.catalyst.collect_most(plan, COLLECTED)
+        if rows is None:
+            self.many.add(self._step_name)
+        return rows
+
     def _write(self, table: Table, frame: Frame, schema: StructType) -> tuple[list[Path], int]:
-        """A frame's rows as files of a table: through the driver when few, else by Spark. How many rows a Delta has
-        is known when it is computed; a load is expected to have many."""
+        """A frame's rows as files of a table: through the driver when few, else by Spark. A load is expected to have
+        many."""
         columns = [c.withName(f.name) for c, f in zip(frame.columns, schema, strict=True)]
         plan = self.catalyst.project(columns, frame.plan)
-        if self._tiny:
-            rows = self.catalyst.collect(plan)
+        rows = self._few(plan) if self._tiny or not self._loading else None
+        if rows is not None:
             self._observed(rows.observed)
             return table.write_arrow(rows.arrow()), len(rows)
+        computed = self.catalyst.frame(plan)
         if self._loading:
-            files = table.write_spark(self.catalyst.frame(plan))
+            files = table.write_spark(computed)
             return files, rows_of(files)
-        computed = self.catalyst.frame(self.catalyst.measure("out", plan))
-        held = computed.localCheckpoint()
+        held = computed.localCheckpoint()  # what a write measures on its way cannot be read
         rdd = held._jdf.queryExecution().analyzed().rdd()
         try:
-            (count,) = self._observe(computed)["out"]
-            return (table.write_arrow(held.toArrow()) if count <= SMALL else table.write_spark(held)), count
+            self._observe(computed)
+            files = table.write_spark(held)
+            return files, rows_of(files)
         finally:
             rdd.unpersist(False)
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 COLUMNS = 32  # a Delta log describes the first 32 columns by default
@@ -26,6 +29,32 @@ _MILLISECOND = timedelta(milliseconds=1)
 def file_stats(path: Path) -> str:
     """The statistics of a file as JSON. Decimals are numbers there, which Python's own writer would round."""
     return re.sub(rf'"{_NUMBER}([-0-9.]+)"', r"\1", json.dumps(_ranges(path)))
+
+
+def spread(files: Sequence[Path], column: str) -> int | None:
+    """How many different values a column of Parquet files can have, by its range; None where that is not known."""
+    ranges = [_range(str(f), column) for f in files]
+    known = [r for r in ranges if r is not None]
+    if not known or len(known) < len(ranges):
+        return None
+    least, most = min(r[0] for r in known), max(r[1] for r in known)
+    return int(most - least) + 1
+
+
+@lru_cache(maxsize=100_000)
+def _range(path: str, column: str) -> tuple[int, int] | None:
+    """The least and the greatest of whole numbers or days. A file never changes."""
+    try:
+        footer = pq.read_metadata(path)
+        names = [footer.schema.column(i).path for i in range(footer.num_columns)]
+        groups = [footer.row_group(i).column(names.index(column)).statistics for i in range(footer.num_row_groups)]
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+    if not groups or not all(g is not None and g.has_min_max for g in groups):
+        return None
+    bounds = [v.toordinal() if isinstance(v, date) else v for g in groups for v in (g.min, g.max)]
+    whole = all(isinstance(v, int) for v in bounds)
+    return (min(bounds), max(bounds)) if whole else None
 
 
 def _ranges(path: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from headrace.spark.frames import Frame
 from headrace.spark.jvm import task_class
 
 _RECORD = 48  # bytes of a record beside its columns
+_IDLE = 5  # runs after which an index that none of them used is dropped
 _HOPE = 4  # how many times too large an index may seem before it is filtered
 
 
@@ -51,6 +52,12 @@ class Held:
     index: Index
     java: Any
     weighted: bool = False
+    idle: int = 0  # runs in a row that did not use it
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Its rows and its different keys."""
+        return int(self.java.records()), int(self.java.distinct())
 
     @property
     def bytes(self) -> int:
@@ -65,6 +72,7 @@ class Memory:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.run: object = None
+        self.many: set[str] = set()  # steps that gave more rows than the driver takes
         self.held: dict[str, Held] = {}
         self.too_large: dict[str, int] = {}  # bytes that were free when it was found to be so
         self.wanted: dict[str, int] = {}  # runs that would have used an index that was not there
@@ -120,7 +128,8 @@ class Memory:
         self.run = run
         for name, held in list(self.held.items()):
             held.weighted = False
-            if not held.java.settle():
+            held.idle += 1
+            if not held.java.settle() or held.idle > _IDLE:
                 self.drop(name)
         self._account()
 

@@ -57,6 +57,8 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.buffer.pageSize": "1m",
+    # A refresh has up to a hundred generated classes, and so has every other view.
+    "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }

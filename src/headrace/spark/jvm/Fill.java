@@ -55,6 +55,12 @@ public final class Fill extends AbstractFunction1 implements Serializable {
         all.count();
     }
 
+    /** Put rows that are here into an index. */
+    public static void put(InternalRow[] rows, StructType schema, Index index, boolean weighted, boolean pends) {
+        new Fill(index, weighted, pends, schema).apply(
+            scala.jdk.javaapi.CollectionConverters.asScala(java.util.Arrays.asList(rows).iterator()));
+    }
+
     public Object apply(Object given) {
         TaskContext task = TaskContext.get();
         if (task != null && task.attemptNumber() > 0) {

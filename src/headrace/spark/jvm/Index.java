@@ -100,6 +100,15 @@ public final class Index {
         return sum;
     }
 
+    /** The number of different keys. */
+    public long distinct() {
+        long sum = 0;
+        for (int i = 0; i < settled.length; i++) {
+            sum += settled[i].keys();
+        }
+        return sum;
+    }
+
     public long records() {
         long sum = 0;
         for (int i = 0; i < settled.length; i++) {

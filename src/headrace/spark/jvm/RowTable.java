@@ -23,11 +23,16 @@ public final class RowTable {
     private int used = 0;        // pages in use
     private int free = 0;        // where the next record goes in the last page
     private int records = 0;
+    private int keys = 0;        // different ones
     private long wasted = 0;
     private long bytes = 0;      // of all pages
 
     public synchronized int records() {
         return records;
+    }
+
+    public synchronized int keys() {
+        return keys;
     }
 
     /** The memory that the table takes. */
@@ -52,6 +57,7 @@ public final class RowTable {
         byte[] page = pages[place >>> (PAGE - 3)];
         long at = BASE + ((long) (place & ((1 << (PAGE - 3)) - 1)) << 3);
         int slot = slot(hash);
+        keys += seek(heads[slot], key) == 0 ? 1 : 0;
         Platform.putInt(page, at, heads[slot]);
         Platform.putInt(page, at + 4, (int) weight);
         Platform.putInt(page, at + 8, key.getSizeInBytes());
@@ -74,6 +80,7 @@ public final class RowTable {
                     Platform.putInt(page(before), at(before), next(place));
                 }
                 records--;
+                keys -= seek(heads[slot], key) == 0 ? 1 : 0;
                 wasted += HEADER + key.getSizeInBytes() + rest.getSizeInBytes();
                 if (wasted > bytes / 2) {
                     pack();

@@ -71,6 +71,15 @@ public final class Rows {
         return rows.length;
     }
 
+    /** The rows themselves. */
+    public InternalRow[] all() {
+        return rows;
+    }
+
+    public StructType schema() {
+        return execution.analyzed().schema();
+    }
+
     /** The rows as an Arrow stream of one batch. */
     public byte[] arrow() {
         StructType schema = execution.analyzed().schema();

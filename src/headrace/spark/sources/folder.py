@@ -131,7 +131,8 @@ class FolderReader(SourceReader):
     def delta(self, since: int, until: int) -> Scan:
         files = self._files[since:until]
         rows, leaving = sum(f.rows for f in files), sum(f.leaving for f in files)
-        return Scan(rows, leaving, partial(self._relation, since, until), sum(f.size for f in files))
+        footed = [self.path / f.path for f in files] if self._format.kind == "parquet" else []
+        return Scan(rows, leaving, partial(self._relation, since, until), sum(f.size for f in files), footed)
 
     def _relation(self, since: int, until: int, catalyst: Catalyst) -> Any:
         """The files after ``since`` up to ``until``: all columns, and the change type last if there is one."""
