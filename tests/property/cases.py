@@ -23,11 +23,14 @@ class Trial:
     history: History
     first: int = 0
     """The batch after which the views are made."""
+    memory: str = "on"
+    """Rows are looked up in memory wherever they can be (on) or never (off), or it is often lost on the way (lost)."""
 
 
 def trials(special: bool = False) -> st.SearchStrategy[Trial]:
     several = st.lists(queries(), min_size=1, max_size=QUERIES).map(tuple)
-    return st.builds(Trial, several, histories(special), st.sampled_from((0, 0, 0, 0, 1)))
+    memory = st.sampled_from(("on", "off", "lost"))
+    return st.builds(Trial, several, histories(special), st.sampled_from((0, 0, 0, 0, 1)), memory)
 
 
 def drawn(start: int, *, special: bool = False) -> Iterator[Trial]:

@@ -7,6 +7,7 @@ import time
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 import pyarrow as pa
@@ -105,11 +106,12 @@ class Failure:
         return self.text()
 
     def text(self, *, plan: bool = False) -> str:
-        made = f"the view is made after batch {self.trial.first}" if self.trial.first else ""
+        made = f"the view is made after batch {self.trial.first}; " if self.trial.first else ""
+        made += f"memory is {self.trial.memory}"
         parts = [
             f"{self.kind} after batch {self.step}",
             self.sql,
-            self.trial.history.text(tables_in(self.sql)) + (f"\n{made}" if made else ""),
+            self.trial.history.text(tables_in(self.sql)) + f"\n{made}",
             self.message.rstrip(),
             f"expected:\n{self.expected}",
             f"got:\n{self.got}" if self.got else "",
@@ -120,7 +122,8 @@ class Failure:
     def code(self) -> str:
         """A test for `test_regressions.py`."""
         first = f", first={self.trial.first}" if self.trial.first else ""
-        return f"check(\n    {self.sql!r},\n    {self.trial.history.code(tables_in(self.sql))}{first},\n)\n"
+        memory = f", memory={self.trial.memory!r}" if self.trial.memory != "on" else ""
+        return f"check(\n    {self.sql!r},\n    {self.trial.history.code(tables_in(self.sql))}{first}{memory},\n)\n"
 
 
 @dataclass
@@ -166,7 +169,9 @@ def run_trial(spark: SparkSession, oracle: Oracle, trial: Trial, root: Path) -> 
         if step < trial.first:
             continue
         if warehouse is None:
-            warehouse = hr.Warehouse(str(root / "warehouse"), spark=spark)
+            limit = 0 if trial.memory == "off" else None
+            warehouse = hr.Warehouse(str(root / "warehouse"), spark=spark, memory=limit)
+            warehouse._budget.eager = True
             for name in TABLES:
                 folder = hr.Folder(str(root / "sources" / name), changes=name not in history.plain)
                 warehouse.source(name, folder)
@@ -199,6 +204,8 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     try:
         if view.handle is None:
             view.handle = warehouse.view(view.name, view.sql)
+            if trial.memory == "lost":
+                _forgetful(view.handle._memory, Random(len(view.sql)))
         view.handle.refresh()
         last = step == len(trial.history.batches) - 1
         got = Answer.of(view.handle.read()) if last else Answer.on_disk(view.handle)
@@ -213,6 +220,19 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     except AssertionError as error:
         failure("a wrong answer", str(error), got.text())
     return outcome
+
+
+def _forgetful(memory: Any, random: Random) -> None:
+    """Let a view lose what it has in memory now and then, in the middle of a run."""
+    get = memory.get
+
+    def lost(index: Any) -> Any:
+        held = get(index)
+        if held is not None and random.random() < 0.1:
+            held.java.release()
+        return held
+
+    memory.get = lost
 
 
 def tables_in(sql: str) -> list[str]:

@@ -41,7 +41,7 @@ class Recall:
                 options.append(Option(index, rows, there, wanted))
         moved = plan.situation.moved if plan.situation else ()
         new = sum(self.sources[n].delta(since.at(n), until.at(n)).rows for n in moved)
-        chosen = choose(options, new, eager=memory.eager)
+        chosen = choose(options, new, eager=memory.budget.eager)
         key = (plan.situation, held, chosen)
         if key not in self._plans:
             self._plans[key] = with_probes(plan, self, chosen) if chosen else plan

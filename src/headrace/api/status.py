@@ -55,6 +55,7 @@ def _status(view: View, behind: tuple[str, ...]) -> ViewStatus:
         rows=result.rows() if last else 0,
         bytes=result.bytes() if last else 0,
         states={n: s.table.again().bytes() for n, s in view._states.items() if s.sound()},
+        memory=view._memory.bytes(),
     )
 
 

@@ -28,7 +28,7 @@ from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone, sile
 from headrace.runtime.reason import Reason
 from headrace.runtime.report import RefreshReport
 from headrace.runtime.status import LastRun, ViewStatus
-from headrace.spark.engine import History, Measures, Memory, Query, State, Table
+from headrace.spark.engine import History, Measures, Memory, MemoryFull, Query, State, Table
 from headrace.spark.paths import file_name
 from headrace.spark.sources.source import Scan, SourceReader
 from headrace.spark.sources.view_table import ViewReader
@@ -258,22 +258,37 @@ class View:
             plan = self._planner.refresh(situation)
             if last is not None and self._memory.possible:
                 self._memory.begin(_identity(last))
-                plan = self._recall.plan(plan, since, until)
+                # Memory is a cache: without it the same refresh takes longer.
+                with suppress(*self._engine.query_failures):
+                    return self._run_with_memory(method, plan, since, until, last, started, progress)
+                self._memory.clear()
         try:
             return self._run(method, reason, plan, since, until, last, started, progress)
         except self._engine.query_failures as problem:
-            if plan.situation is not None and self._memory.held:
-                # Memory is a cache: without it the same refresh takes longer.
-                self._memory.clear()
-                plan = self._planner.refresh(plan.situation)
-                with suppress(*self._engine.query_failures):
-                    return self._run(method, reason, plan, since, until, last, started, progress)
             if plan.situation is None or self.refresh_policy == "INCREMENTAL STRICT":
                 raise
             # Rows of different versions meet in an incremental run, and an expression may fail on a pair that
             # no version has. Whether the query itself fails, only the whole answer tells.
             failed = Reason("RUN_FAILED", str(problem).splitlines()[0])
             return self._run("full", failed, self._planner.load(), Reached(), until, last, started, progress)
+
+    def _run_with_memory(
+        self,
+        method: str,
+        plan: Plan,
+        since: Reached,
+        until: Reached,
+        last: dict[str, Any],
+        started: float,
+        progress: Progress,
+    ) -> RefreshReport:
+        """Do a plan with rows looked up in memory; of what turns out not to fit, the next attempt knows."""
+        while True:
+            try:
+                probing = self._recall.plan(plan, since, until)
+                return self._run(method, None, probing, since, until, last, started, progress)
+            except MemoryFull:
+                continue
 
     def _reason_to_load(self, full: bool, last: dict[str, Any] | None, since: Reached, until: Reached) -> Reason | None:
         if last is None:
@@ -437,6 +452,7 @@ class View:
             rows_read=measures.rows_read,
             bytes_read=measures.bytes_read,
             steps=measures.seconds,
+            memory=self._memory.bytes(),
         )
 
 

@@ -12,6 +12,7 @@ from headrace.api.removal import remove_folder, vacuum
 from headrace.api.status import statuses
 from headrace.api.view import View
 from headrace.errors import ConfigError, QueryError
+from headrace.runtime.memory_size import MemorySize, in_bytes
 from headrace.runtime.policy import Policy
 from headrace.runtime.policy_text import parse
 from headrace.runtime.progress import Progress, RunFailed, RunSkipped, silent
@@ -33,11 +34,12 @@ class Warehouse:
     """A folder that holds views, their states and what is known of their sources.
 
     ``spark`` is the session to work in; without one a local session is started. ``retain`` is how many versions of
-    each view's table stay readable.
+    each view's table stay readable. ``memory`` is what all views together may take to look rows up by key between
+    refreshes ("2g", or bytes; 0 for none); without it, a quarter of the heap of Spark's JVM.
     """
 
     def __init__(
-        self, path: str | Path, spark: SparkSession | None = None, *, retain: int = 10, memory: int | None = None
+        self, path: str | Path, spark: SparkSession | None = None, *, retain: int = 10, memory: MemorySize | None = None
     ) -> None:
         if retain < 1:
             raise ConfigError("RETAIN", "retain must be at least 1: the newest version of a view stays readable")
@@ -46,7 +48,7 @@ class Warehouse:
         self.path.mkdir(parents=True, exist_ok=True)
         self._engine = Engine(spark)
         self.spark: SparkSession = self._engine.spark
-        self._budget = Budget(self.spark, memory)
+        self._budget = Budget(self.spark, None if memory is None else in_bytes(memory))
         self.sources: dict[str, SourceReader] = {}
         self.views: dict[str, View] = {}
         self.feeds: dict[str, Feed] = {}

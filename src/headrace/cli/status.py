@@ -69,6 +69,7 @@ def _data(one: ViewStatus) -> dict[str, Any]:
         "bytes": one.bytes,
         "states": dict(one.states),
         "state_bytes": one.state_bytes,
+        "memory": dict(one.memory),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from headrace.errors import HeadraceError
@@ -34,7 +34,7 @@ class RefreshReport:
     """What one refresh did. ``method``: initial, incremental, full, unchanged or failed. A view that was computed from
     scratch says why in ``reason``, and for programs in ``code`` (``runtime.reason.CODES``). ``started`` is in seconds
     since 1970; ``estimated`` are the seconds that earlier runs by the same method let expect; ``since`` and ``until``
-    are the positions of the sources; ``states`` are bytes by state."""
+    are the positions of the sources; ``states`` are bytes on disk by state, ``memory`` bytes in memory by index."""
 
     view: str
     run: int
@@ -55,6 +55,7 @@ class RefreshReport:
     operators: tuple[OperatorReport, ...]
     states: Mapping[str, int]
     steps: Mapping[str, float]
+    memory: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def state_bytes(self) -> int:
@@ -63,7 +64,8 @@ class RefreshReport:
 
     def record(self) -> dict[str, Any]:
         """The run as a row of the history, in plain data."""
-        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("view", "operators")}
+        left_out = ("view", "operators", "memory")  # memory ends with the process
+        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         return {**row, "error": None}
 
     @property
@@ -84,6 +86,8 @@ class RefreshReport:
             f"  out:    {self.rows_out:,} rows, {self.published}, {self.bytes_written:,} bytes",
         ]
         lines.append(f"  state:  {self.state_bytes:,} bytes")
+        if self.memory:
+            lines.append(f"  memory: {sum(self.memory.values()):,} bytes, {', '.join(self.memory)}")
         for o in self.operators:
             rows = "" if o.rows_out is None else f"{o.rows_out:,} rows"
             time = "" if o.seconds is None else f"{o.seconds:.2f} s in {o.step}"

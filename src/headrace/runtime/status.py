@@ -33,7 +33,7 @@ class ViewStatus:
     ``waiting`` are rows not read yet by source, all of its rows where the view will be computed anew; ``problems`` has
     instead of them what is wrong with a source. ``behind`` names the views below, however far, that do not have all
     their data: what they will publish cannot be counted yet. ``rows`` and ``bytes`` are of the result; ``states`` are
-    bytes on disk by state. Between runs nothing is kept in memory.
+    bytes on disk by state, ``memory`` bytes by index that this process holds to look rows up in.
     """
 
     view: str
@@ -47,6 +47,7 @@ class ViewStatus:
     rows: int
     bytes: int
     states: Mapping[str, int]
+    memory: Mapping[str, int]
 
     @property
     def fresh(self) -> bool:
@@ -64,3 +65,8 @@ class ViewStatus:
     def state_bytes(self) -> int:
         """What all states take on disk."""
         return sum(self.states.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        """What this process holds in memory."""
+        return sum(self.memory.values())

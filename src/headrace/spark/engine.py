@@ -18,7 +18,7 @@ from headrace.spark.compare import Difference, differences
 from headrace.spark.delta_log import Table
 from headrace.spark.execute import Measures, Run, Watch
 from headrace.spark.history import History
-from headrace.spark.memory import Budget, Memory
+from headrace.spark.memory import Budget, Memory, MemoryFull
 from headrace.spark.query import Open, Query, stand_in
 from headrace.spark.schema import storable
 from headrace.spark.session import named_jobs, session_with, start_session
@@ -103,4 +103,4 @@ class Engine:
         return differences(actual, expected, shown)
 
 
-__all__ = ["Budget", "Engine", "History", "Measures", "Memory", "Query", "Run", "State", "Table"]
+__all__ = ["Budget", "Engine", "History", "Measures", "Memory", "MemoryFull", "Query", "Run", "State", "Table"]

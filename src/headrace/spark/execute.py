@@ -158,10 +158,9 @@ class Run:
             self.memory.pend(self.catalyst, zip(ours, frames, strict=True))
 
     def _index(self, index: Index) -> Held:
-        if self.memory is None or index.name not in self.memory.held:
+        held = None if self.memory is None else self.memory.get(index)
+        if held is None:
             raise InternalError("BAD_PLAN", f"there is no {index.name} in memory")
-        held = self.memory.held[index.name]
-        held.idle = 0
         return held
 
     # --- steps

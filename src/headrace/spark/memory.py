@@ -7,7 +7,9 @@ dropped: that costs time, never rows.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, cast
@@ -25,6 +27,10 @@ _IDLE = 5  # runs after which an index that none of them used is dropped
 _HOPE = 4  # how many times too large an index may seem before it is filtered
 
 
+class MemoryFull(Exception):
+    """An index is larger than what is left of the memory for indexes."""
+
+
 class Budget:
     """Bytes that the indexes of all views of a warehouse may take together."""
 
@@ -32,6 +38,7 @@ class Budget:
         self.jvm = jvm = cast(Any, spark._jvm)
         self.limit = limit if limit is not None else jvm.java.lang.Runtime.getRuntime().maxMemory() // 4
         self.possible = bool(self.limit) and bool(spark.sparkContext._jsc.sc().isLocal())
+        self.eager = False  # build whatever could be used, at once
         self._taken: dict[int, int] = {}
         self._lock = Lock()
 
@@ -67,13 +74,12 @@ class Held:
 class Memory:
     """The indexes of one view. All are as of the same run of it."""
 
-    eager = False  # build whatever could be used, at once
-
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
+        self.held: dict[str, Held] = {}
+        weakref.finalize(self, _release, budget, id(self), self.held)
         self.run: object = None
         self.many: set[str] = set()  # steps that gave more rows than the driver takes
-        self.held: dict[str, Held] = {}
         self.too_large: dict[str, int] = {}  # bytes that were free when it was found to be so
         self.wanted: dict[str, int] = {}  # runs that would have used an index that was not there
 
@@ -90,8 +96,18 @@ class Memory:
         return rows * (_RECORD + 8 * len(index.rel.attrs)) < _HOPE * free
 
     def bytes(self) -> dict[str, int]:
-        """The memory that each index takes."""
-        return {name: held.bytes for name, held in self.held.items()}
+        """The memory that each index takes, by what it holds; two that differ in their filters alone are one here."""
+        found: dict[str, int] = {}
+        for held in self.held.values():
+            found[str(held.index)] = found.get(str(held.index), 0) + held.bytes
+        return found
+
+    def get(self, index: Index) -> Held | None:
+        """One that is there, to be used in a run."""
+        held = self.held.get(index.name)
+        if held is not None:
+            held.idle = 0
+        return held
 
     def begin(self, run: object) -> None:
         """Begin from the version that a run of the view has reached: what is as of another one is of no use."""
@@ -106,10 +122,12 @@ class Memory:
         held = Held(index, java)
         try:
             frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False)
-        except Py4JError:
+        except Py4JError as problem:
             java.release()
+            if "Headrace: an index in memory is larger" not in str(problem):
+                raise
             self.too_large[index.name] = free
-            raise
+            raise MemoryFull(str(index)) from problem
         self.held[index.name] = held
         self._account()
 
@@ -155,3 +173,11 @@ def _columns(held: Held, frame: Frame) -> Any:
     c = frame.catalyst
     columns = [c.attr(a) for a in (*held.index.keys, *held.index.rest)]
     return c.project(columns if frame.weight is None else [*columns, c.attr(frame.weight)], frame.plan)
+
+
+def _release(budget: Budget, holder: int, held: dict[str, Held]) -> None:
+    """A view that nobody has any more needs no memory."""
+    with suppress(Exception):  # the JVM may be gone
+        for one in held.values():
+            one.java.release()
+    budget.take(holder, 0)

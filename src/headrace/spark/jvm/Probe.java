@@ -1,13 +1,17 @@
 package headrace;
 
+import java.util.ArrayList;
+
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Generator;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
-import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.expressions.codegen.FalseLiteral$;
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -16,7 +20,7 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /** For each row the rows of an index that have its key: a join by looking up. */
-public final class Probe extends Expression implements Generator, CodegenFallback, java.io.Serializable {
+public final class Probe extends Expression implements Generator, java.io.Serializable {
     private final Seq keys;
     private final long number;
     private final StructType columns;
@@ -25,7 +29,6 @@ public final class Probe extends Expression implements Generator, CodegenFallbac
     private final boolean weighted;
     private Seq patterns;
     private transient UnsafeProjection project;
-    private transient Index index;
     private transient Matches matches;
 
     public Probe(Seq keys, Index index, StructType columns, boolean nullSafe, boolean pending, boolean weighted) {
@@ -43,12 +46,37 @@ public final class Probe extends Expression implements Generator, CodegenFallbac
 
     public IterableOnce eval(InternalRow row) {
         if (project == null) {
-            index = Index.of(number);
             project = UnsafeProjection.create(keys);
-            matches = new Matches(index, pending, weighted);
         }
-        UnsafeRow key = project.apply(row);
+        return found(project.apply(row));
+    }
+
+    /** The rows with a key. Generated code calls it too. */
+    public IterableOnce found(UnsafeRow key) {
+        if (matches == null) {
+            matches = new Matches(Index.of(number), pending, weighted);
+        }
         return matches.of(!nullSafe && key.anyNull() ? null : key);
+    }
+
+    /** The key as Spark's own projection makes it, and a call of {@link #found}. */
+    public ExprCode doGenCode(CodegenContext context, ExprCode code) {
+        ExprCode key = GenerateUnsafeProjection.createCode(context, keys, false);
+        String self = context.addReferenceObj("probe", this, "headrace.Probe");
+        ArrayList parts = new ArrayList();
+        parts.add("");
+        parts.add("\nscala.collection.IterableOnce ");
+        parts.add(" = " + self + ".found(");
+        parts.add(");");
+        ArrayList values = new ArrayList();
+        values.add(key.code());
+        values.add(code.value());
+        values.add(key.value());
+        return new ExprCode(new CodeBlock(seq(parts), seq(values)), FalseLiteral$.MODULE$, code.value());
+    }
+
+    private static Seq seq(ArrayList elements) {
+        return scala.jdk.javaapi.CollectionConverters.asScala(elements.iterator()).toSeq();
     }
 
     public StructType elementSchema() {
@@ -75,14 +103,11 @@ public final class Probe extends Expression implements Generator, CodegenFallbac
         return new Probe(made, number, columns, nullSafe, pending, weighted);
     }
 
-    public ExprCode doGenCode(CodegenContext context, ExprCode code) {
-        throw new UnsupportedOperationException("Headrace: a probe is not compiled");
-    }
-
     public Seq nodePatterns() {
         if (patterns == null) {
-            patterns = scala.jdk.javaapi.CollectionConverters.asScala(
-                java.util.Collections.singletonList(TreePattern.GENERATOR()).iterator()).toSeq();
+            ArrayList one = new ArrayList();
+            one.add(TreePattern.GENERATOR());
+            patterns = seq(one);
         }
         return patterns;
     }

@@ -190,7 +190,8 @@ public final class RowTable {
             if (used == pages.length) {
                 pages = (byte[][]) java.util.Arrays.copyOf(pages, 2 * used);
             }
-            int length = Math.max(size, used == 0 ? 1 << 12 : used < 4 ? 1 << 16 : 1 << PAGE);
+            long share = Math.min(Math.max(bytes / 4, 1 << 10), 1 << PAGE) & ~7L;  // a quarter of what is there
+            int length = Math.max(size, (int) share);
             pages[used++] = new byte[length];
             bytes += length;
             free = 0;

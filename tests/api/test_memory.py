@@ -1,0 +1,177 @@
+"""What a view has in memory: used, kept up to date, bounded, and never missed."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from oracle import same_rows
+from pyspark.sql import SparkSession
+
+import headrace as hr
+from headrace.api.view import View
+
+SALES = pa.schema([("id", pa.int64()), ("item", pa.int64()), ("price", pa.int64())])
+ITEMS = pa.schema([("item", pa.int64()), ("name", pa.string())])
+SQL = "SELECT name, sum(price) AS total FROM sales JOIN items ON sales.item = items.item GROUP BY name"
+
+
+class Shop:
+    """Two tables and a view that joins them."""
+
+    def __init__(self, spark: SparkSession, root: Path, **warehouse: Any) -> None:
+        self.root = root
+        self.batch = 0
+        self.add(items=[(i, f"item {i % 7}") for i in range(40)], sales=[(i, i % 50, i) for i in range(300)])
+        self.wh = hr.Warehouse(root / "wh", spark=spark, **warehouse)
+        for name in ("sales", "items"):
+            self.wh.source(name, hr.Folder(str(root / name), changes=True))
+        self.view: View = self.wh.view("totals", SQL)
+        self.view.refresh()
+
+    def add(self, **tables: list[tuple[Any, ...]]) -> None:
+        self.write("insert", **tables)
+
+    def write(self, kind: str, **tables: list[tuple[Any, ...]]) -> None:
+        self.batch += 1
+        for name, rows in tables.items():
+            schema = {"sales": SALES, "items": ITEMS}[name]
+            columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)]
+            table = pa.Table.from_arrays([*columns, pa.array([kind] * len(rows))], [*schema.names, "_change_type"])
+            (self.root / name).mkdir(parents=True, exist_ok=True)
+            pq.write_table(table, self.root / name / f"{self.batch:04}.parquet")
+
+    def right(self) -> None:
+        same_rows(self.view.read(), self.view.recompute())
+
+    @property
+    def held(self) -> set[str]:
+        return {str(h.index) for h in self.view._memory.held.values()}
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path) -> Callable[..., Shop]:
+    return lambda **kw: Shop(spark, tmp_path, **kw)
+
+
+def test_sources_and_states_are_looked_up(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    for step in range(2):
+        s.add(sales=[(1000 + step, 3, 5)])
+        report = s.view.refresh()
+
+    assert report.method == "incremental"
+    assert "items by item" in s.held
+    assert any(h.startswith("partials") for h in s.held)
+    assert report.rows_read == 1, "of the items nothing is scanned"
+    s.right()
+
+
+def test_what_is_there_is_kept_up_to_date(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    for step in range(6):
+        s.add(sales=[(2000 + step, step, 1)], items=[(40 + step, "new")])
+        s.write("delete", sales=[(step, step, step)], items=[(39 - step, f"item {(39 - step) % 7}")])
+        s.view.refresh()
+        s.right()
+    built = {name: h.java.records() for name, h in s.view._memory.held.items()}
+    assert built
+    assert all(h.index.name in built for h in s.view._memory.held.values())
+    items = next(h for h in s.view._memory.held.values() if str(h.index) == "items by item")
+    assert items.java.records() == 40
+
+
+def test_no_memory_no_index(shop: Callable[..., Shop]) -> None:
+    s = shop(memory=0)
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+
+    assert not s.held
+    s.right()
+
+
+def test_one_that_is_too_large_is_not_tried_again(shop: Callable[..., Shop]) -> None:
+    s = shop(memory=20_000)
+    for step in range(3):
+        s.add(sales=[(1000 + step, 3, 5)])
+        report = s.view.refresh()
+        assert report.method == "incremental"
+        s.right()
+    assert sum(s.view._memory.bytes().values()) <= 20_000
+
+
+def test_a_failed_run_leaves_no_trace(shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch) -> None:
+    s = shop()
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+    s.add(sales=[(1001, 3, 7)], items=[(77, "late")])
+    with monkeypatch.context() as broken:
+        broken.setattr(s.view._result, "commit", _fail)
+        with pytest.raises(RuntimeError):
+            s.view.refresh()
+    s.view.refresh()
+    s.right()
+
+
+def _fail(*_: Any, **__: Any) -> None:
+    raise RuntimeError("no commit today")
+
+
+def test_another_process_went_on(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+    other = hr.Warehouse(s.root / "wh", spark=s.wh.spark)
+    for name in ("sales", "items"):
+        other.source(name, hr.Folder(str(s.root / name), changes=True))
+    twin = other.view("totals", SQL)
+    s.add(sales=[(1001, 4, 6)], items=[(80, "late")])
+    twin.refresh()
+    s.write("delete", items=[(80, "late")])
+    s.add(sales=[(1002, 5, 6)])
+    s.view.refresh()
+    s.right()
+
+
+def test_losing_it_costs_time_and_no_rows(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+    for held in s.view._memory.held.values():
+        held.java.release()
+    s.add(sales=[(1001, 3, 7)])
+
+    report = s.view.refresh()
+
+    assert report.method == "incremental"
+    s.right()
+
+
+def test_a_view_that_nobody_has_takes_no_memory(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+    budget = s.wh._budget
+    assert budget.free < budget.limit
+    s.wh.views.clear()
+    s.view = None  # type: ignore[assignment]
+    gc.collect()
+
+    assert budget.free == budget.limit
+
+
+def test_one_that_is_not_used_is_dropped(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    s.add(items=[(60, "new")])
+    s.view.refresh()
+    assert "sales by item" in s.held
+    for step in range(8):
+        s.add(sales=[(3000 + step, 3, 5)])
+        s.view.refresh()
+    assert "sales by item" not in s.held
+    s.right()
