@@ -10,6 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
+from headrace.ir.aggregate import Call
 from headrace.ir.expr import Attr, Expr
 from headrace.ir.rel import Filter, Load, Node, Project, Rel, Snapshot, Source
 from headrace.ir.time import Version
@@ -105,6 +106,21 @@ class Lookup(Node):
         return self.index.rel.attrs
 
 
+@dataclass(frozen=True)
+class AccumulateFound(Node):
+    """The Delta of a partial state under ``+γ``, its old rows looked up: for each group in ``change``, −(its row in the
+    index) + (that +γ change)."""
+
+    change: Rel
+    index: Index
+    keys: tuple[Attr, ...]
+    calls: tuple[Call, ...]
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return self.change.attrs
+
+
 def indexes(rel: Rel) -> dict[str, Index]:
     """The indexes that a tree probes, by name."""
-    return {n.index.name: n.index for n in nodes(rel) if isinstance(n, Probe | Lookup)}
+    return {n.index.name: n.index for n in nodes(rel) if isinstance(n, Probe | Lookup | AccumulateFound)}

@@ -8,16 +8,32 @@ fewest rows for each is next.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from headrace.ir.expr import Attr, Equal, Expr
-from headrace.ir.plan import Plan
-from headrace.ir.probe import Index, Lookup, Probe, indexes
-from headrace.ir.rel import Filter, Finish, Join, Load, Node, Project, Rel, Restrict, Snapshot, Source, prune
+from headrace.ir.plan import Pin, Plan, Step
+from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe, indexes
+from headrace.ir.rel import (
+    Accumulate,
+    Filter,
+    Finish,
+    Join,
+    Keys,
+    Load,
+    Node,
+    Project,
+    Ref,
+    Rel,
+    Restrict,
+    Snapshot,
+    Source,
+    prune,
+)
 from headrace.ir.time import OLD, Version
-from headrace.ir.walk import nodes, rebuild
+from headrace.ir.walk import leaves, nodes, rebuild
 
 _ROW_WISE = (Project, Filter, Finish)
 # Types whose equal values have equal bytes. Of floats -0.0 and 0.0 are equal, of collated strings many.
@@ -73,7 +89,7 @@ def candidates(plan: Plan, sizes: Sizes) -> tuple[Index, ...]:
 def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[str]) -> Plan:
     """The same plan with these of its candidates probed."""
     rewriting = _Rewriting(sizes, frozenset(chosen))
-    return replace(plan, steps=tuple(replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps))
+    return replace(plan, steps=_unpinned([replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps]))
 
 
 class _Rewriting:
@@ -93,6 +109,9 @@ class _Rewriting:
             index = _index(node.input, node.on)
             if index is not None and (self.names is None or index.name in self.names):
                 return prune(Lookup(node.keys, index, _version(node.input) or OLD), node.attrs)
+        if isinstance(node, Accumulate):
+            found = _looked_up(node)
+            return node if found is None else AccumulateFound(node.change, found, node.keys, node.calls)
         return node
 
     def _probing(self, join: Join) -> Rel:
@@ -148,6 +167,43 @@ class _Rewriting:
 
     def _rows(self, member: Rel) -> int:
         return sum(self.sizes.rows(n) for n in nodes(member) if isinstance(n, Snapshot | Load))
+
+
+def _looked_up(node: Accumulate) -> Index | None:
+    """The index in which the old rows of just the groups in the change are looked up. A sum of decimals of 38 digits
+    would lose one of them when two are added row by row."""
+    state: Rel = node.state
+    while isinstance(state, Project) and state.pruning:
+        state = state.input
+    wide = any(b.attr.type.startswith("decimal(38") and b.merge == "add" for c in node.calls for b in c.buffers)
+    if wide or not (isinstance(state, Lookup) and isinstance(state.keys, Keys) and state.at == OLD):
+        return None
+    all_groups = state.keys.members == (node.change,) and state.keys.on == (node.keys,)
+    return state.index if all_groups and state.index.keys == node.keys else None
+
+
+def _unpinned(steps: list[Step]) -> tuple[Step, ...]:
+    """The steps without those that hold what only one other uses."""
+    uses = Counter(r.step for s in steps for r in leaves(s.rel) if isinstance(r, Ref) for _ in range(_times(s.rel, r)))
+    found: list[Step] = []
+    inlined: dict[str, Rel] = {}
+    for step in steps:
+        rel = rebuild(step.rel, lambda n: n.with_inputs(tuple(_inlined(i, inlined) for i in n.inputs)))
+        step = replace(step, rel=_inlined(rel, inlined))
+        if isinstance(step, Pin) and uses[step.name] == 1:
+            inlined[step.name] = step.rel
+        else:
+            found.append(step)
+    return tuple(found)
+
+
+def _times(rel: Rel, ref: Ref) -> int:
+    """How often a tree uses what an earlier step computed."""
+    return (rel == ref) + sum(i == ref for n in nodes(rel) for i in n.inputs)
+
+
+def _inlined(rel: Rel, inlined: Mapping[str, Rel]) -> Rel:
+    return inlined.get(rel.step, rel) if isinstance(rel, Ref) else rel
 
 
 def _links(member: Rel, equals: list[Equal], seen: set[str]) -> list[tuple[Attr, Expr, Equal]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
 # Files that are read in the driver when a step works in one partition: starting a scan takes longer.
 _FEW_FILES = 64
 _FEW_BYTES = 256 * 1024
+_FEW_ROWS = 1_000  # that py4j hands over as fast as a file does
 _MEMORIES: dict[int, tuple[Any, Any, Any]] = {}
 
 
@@ -296,8 +298,7 @@ class Catalyst:
         the weight."""
         if self._single and self._here is not None:
             for plan, index, weighted in filled:
-                rows = self.collect(plan)
-                self.java(self._script.static("headrace.Fill", "put", *rows.all(), index, weighted, pends))
+                self.collect(plan).fill(index, None, weighted=weighted, pends=pends)
             return
         parts = [self._script.java_list(part) for part in zip(*filled, strict=True)]
         self.java(self._script.static("headrace.Fill", "run", self._java_session, *parts, pends))
@@ -369,12 +370,13 @@ class Catalyst:
         self, index: Any, keys: Iterable[Any], columns: Sequence[Attr], weight: Attr | None, plan: Any, **how: bool
     ) -> Any:
         """Each row with the ``columns`` of the rows in an index that have its key, and their weight where it is asked
-        for. ``null_safe``: NULL equals NULL; ``new``: with what the run adds to the index."""
+        for. ``null_safe``: NULL equals NULL; ``new``: with what the run adds to the index; ``outer``: NULLs for a row
+        that finds none."""
         output = self.seq([self.attr(a) for a in (columns if weight is None else (*columns, weight))])
         kinds = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "fromAttributes", output)
         flags = (how["null_safe"], how["new"], weight is not None)
         generator = self._script.new("headrace.Probe", self.seq(keys), index, kinds, *flags)
-        return self._plan("Generate", generator, self.nil, False, self.none, output, plan)
+        return self._plan("Generate", generator, self.nil, how.get("outer", False), self.none, output, plan)
 
     def sort(self, keys: Any, plan: Any, *, everywhere: bool) -> Any:
         """The rows in the order of sort keys, given as a Seq."""
@@ -444,12 +446,20 @@ class Collected:
         self.observed = str(script.value(rows.observed()))
 
     def arrow(self) -> pa.Table:
-        with pa.ipc.open_stream(self._script.value(self._rows.arrow())) as stream:
-            return stream.read_all()
+        if len(self) <= _FEW_ROWS:
+            with pa.ipc.open_stream(self._script.value(self._rows.arrow())) as stream:
+                return stream.read_all()
+        with tempfile.NamedTemporaryFile(prefix="headrace-") as file:
+            self._script.value(self._rows.arrowFile(file.name))
+            with pa.ipc.open_stream(file) as stream:
+                return stream.read_all()
 
-    def all(self) -> tuple[Any, Any]:
-        """The rows in the JVM, and their schema."""
-        return self._rows.all(), self._rows.schema()
+    def fill(self, index: Any, places: Sequence[int] | None, *, weighted: bool, pends: bool) -> None:
+        """Put the rows into an index: its key, its other columns and the weight are at these places, or in that
+        order."""
+        order = None if places is None else self._script.java_list(places)
+        rows = (self._rows.all(), self._rows.schema(), order)
+        self._script.value(self._script.static("headrace.Fill", "put", *rows, index, weighted, pends))
 
     def relation(self) -> Any:
         """The same rows as a plan of their own, with the same columns."""

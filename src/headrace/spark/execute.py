@@ -33,7 +33,8 @@ from headrace.spark.to_spark import Compiler
 
 # Below this many rows a result goes through the driver: one small file, written without a Spark job. A step that
 # reads no more works in a single partition, for starting a task takes longer than its work.
-SMALL = 50_000
+SMALL = 150_000
+MIDDLE = 5_000_000
 # Above this share of rows that leave, a source's snapshot is consolidated before it is joined: a row that was
 # updated is there three times, and through ten joins the copies multiply.
 CANCELLED = 0.02
@@ -101,8 +102,9 @@ class Run:
         self._rows: dict[str, int] = {}
         self._tiny = False
         self._step_name = ""
+        self._written: Collected | None = None
         self.many = memory.many if memory is not None else set[str]()
-        self._sessions: dict[bool, SparkSession] = {}
+        self._sessions: dict[str, SparkSession] = {}
         catalyst.restart()
         self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step, self._index)
 
@@ -148,14 +150,19 @@ class Run:
                 frames = [self._compiler.compile(h.index.over(d)) for h, d in zip(moved, deltas, strict=True)]
                 memory.pend(self.catalyst, zip(moved, frames, strict=True))
 
-    def _index_state(self, step: Keep) -> None:
-        """Let the indexes of a state see the Delta just kept."""
-        held = [] if self.memory is None else list(self.memory.held.values())
-        ours = [h for h in held if isinstance(h.index.leaf, Load) and h.index.leaf.state == step.state]
-        if self.memory is not None and ours:
-            refs = [Ref(step.name, h.index.leaf.attrs) for h in ours]
-            frames = [self._compiler.compile(h.index.over(r)) for h, r in zip(ours, refs, strict=True)]
-            self.memory.pend(self.catalyst, zip(ours, frames, strict=True))
+    def _index_state(self, step: Keep, rows: Collected | None) -> None:
+        """Let the indexes of a state see the Delta just kept; its rows themselves where they are here."""
+        if self.memory is None:
+            return
+        ours = [h for h in self.memory.held.values() if getattr(h.index.leaf, "state", None) == step.state]
+        if rows is not None:
+            attrs = self.states[step.state].attrs
+            for held in [h for h in ours if h.index.rel == h.index.leaf]:
+                self.memory.pend_rows(held, rows, attrs)
+            ours = [h for h in ours if h.index.rel != h.index.leaf]
+        refs = [Ref(step.name, h.index.leaf.attrs) for h in ours]
+        frames = [self._compiler.compile(h.index.over(r)) for h, r in zip(ours, refs, strict=True)]
+        self.memory.pend(self.catalyst, zip(ours, frames, strict=True))
 
     def _index(self, index: Index) -> Held:
         held = None if self.memory is None else self.memory.get(index)
@@ -180,9 +187,10 @@ class Run:
     def _work(self, rows: int) -> None:
         """Work in one partition where all that is read is few rows."""
         self._tiny = rows <= SMALL
-        if self._tiny not in self._sessions:
-            self._sessions[self._tiny] = working_session(self.catalyst.spark, single=self._tiny)
-        self.catalyst.work_in(self._sessions[self._tiny], single=self._tiny)
+        size = "small" if self._tiny else "middle" if rows <= MIDDLE and not self._loading else "large"
+        if size not in self._sessions:
+            self._sessions[size] = working_session(self.catalyst.spark, size)
+        self.catalyst.work_in(self._sessions[size], single=self._tiny)
 
     def _reads(self, step: Step) -> int:
         """The rows of all leaves of a step, known before it is run."""
@@ -223,7 +231,7 @@ class Run:
                 state.table.commit(files, overwrite=step.base)
         if not step.base:
             self._frames[step.name] = self._segment(state, files)
-            self._index_state(step)
+            self._index_state(step, self._written)
 
     def fold(self) -> None:
         """Fold the Segments of every state that has come to need it into one, rows that cancel gone."""
@@ -375,7 +383,7 @@ class Run:
         many."""
         columns = [c.withName(f.name) for c, f in zip(frame.columns, schema, strict=True)]
         plan = self.catalyst.project(columns, frame.plan)
-        rows = self._few(plan) if self._tiny or not self._loading else None
+        rows = self._written = self._few(plan) if self._tiny or not self._loading else None
         if rows is not None:
             self._observed(rows.observed)
             return table.write_arrow(rows.arrow()), len(rows)

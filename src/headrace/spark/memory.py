@@ -8,7 +8,7 @@ dropped: that costs time, never rows.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
@@ -17,8 +17,9 @@ from typing import Any, cast
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from headrace.ir.expr import Attr
 from headrace.ir.probe import Index
-from headrace.spark.catalyst import Catalyst
+from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.frames import Frame
 from headrace.spark.jvm import task_class
 
@@ -140,6 +141,13 @@ class Memory:
             filled.append((_columns(held, frame), held.java, held.weighted))
         if filled:
             catalyst.fill(filled, pends=True)
+
+    def pend_rows(self, held: Held, rows: Collected, attrs: Sequence[Attr]) -> None:
+        """The same of rows that are in the driver, with columns ``attrs`` and the weight behind them."""
+        held.java.begin()
+        held.weighted = True
+        places = [attrs.index(a) for a in (*held.index.keys, *held.index.rest)]
+        rows.fill(held.java, [*places, len(attrs)], weighted=True, pends=True)
 
     def settle(self, run: object) -> None:
         """After the commit of a run: what was pending belongs to the indexes."""

@@ -49,7 +49,8 @@ _SINGLE = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
-
+# For rows that all cores handle in a second or two.
+_MIDDLE = {"spark.sql.adaptive.enabled": "false"}
 
 # Fit for small deltas on one machine, where Spark's own configuration says nothing else.
 _DEFAULTS = {
@@ -109,12 +110,16 @@ def mend(session: SparkSession) -> None:
     session.conf.set(_EXCLUDED, ",".join([*([excluded] if excluded else []), *_WRONG]))
 
 
-def working_session(spark: SparkSession, *, single: bool) -> SparkSession:
-    """A copy of a session in which a run works. In a single partition no join needs a copy of a side, and of few rows
-    finding a better plan takes longer than the worse one."""
-    if not single:
-        return session_with(spark, _WORKING)
-    return session_with(spark, {**_WORKING, **_SINGLE, _EXCLUDED: ",".join(_optional_rules(spark))})
+def working_session(spark: SparkSession, size: str) -> SparkSession:
+    """A copy of a session in which a run works. A ``small`` step works in a single partition, where no join needs a
+    copy of a side, and of few rows finding a better plan takes longer than the worse one. A ``middle`` one is planned
+    once: stages of a second need no planning between them. A ``large`` one is planned as Spark does."""
+    if size == "small":
+        return session_with(spark, {**_WORKING, **_SINGLE, _EXCLUDED: ",".join(_optional_rules(spark))})
+    if size == "middle":
+        cores = str(spark.sparkContext.defaultParallelism)
+        return session_with(spark, {**_WORKING, **_MIDDLE, "spark.sql.shuffle.partitions": cores})
+    return session_with(spark, _WORKING)
 
 
 def _optional_rules(spark: SparkSession) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from headrace.errors import InternalError
 from headrace.ir.aggregate import Call, Merging
 from headrace.ir.expr import Attr, Equal, Expr
-from headrace.ir.probe import Index, Lookup, Probe
+from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe
 from headrace.ir.rel import (
     COUNTED,
     Accumulate,
@@ -125,7 +125,7 @@ class Compiler:
                 return self._meeting(rel)
             case Partials():
                 return self._partials(rel)
-            case Accumulate():
+            case Accumulate() | AccumulateFound():
                 return self._accumulate(rel)
             case Finish():
                 return self._finish(rel)
@@ -333,25 +333,13 @@ class Compiler:
         names = ", ".join(name_of(Attr(i, "", "")) for e in call.args for i in e.refs)
         return self.c.sql(f"{call.function}({names})")
 
-    def _accumulate(self, a: Accumulate) -> Frame:
-        """Old and new rows of each touched group: one pass over the old state's rows and the change."""
+    def _accumulate(self, a: Accumulate | AccumulateFound) -> Frame:
+        """Old and new rows of each touched group."""
         c = self.c
-        old, change = self.compile(a.state).rows(), self.compile(a.change)
         keys = [c.attr(k) for k in a.keys]
         values = [COUNTED, *(b.attr for call in a.calls for b in call.buffers)]
-        side = Attr("side", "side", "int")
-        both = [
-            c.project([*keys, *(c.attr(v) for v in values), c.named(side, str(number))], frame.plan)
-            for number, frame in enumerate((old, change))
-        ]
         before, after, sums, out = ({v: c.twin(v, t) for v in values} for t in ("old", "new", "sum", "out"))
-        picked = [c.named(before[v], _of_side(side, 0, v)) for v in values]
-        added = {COUNTED, *(b.attr for call in a.calls for b in call.buffers if b.merge == "add")}
-        for v in values:
-            # A sum of decimals keeps their scale, where + would give up a digit of it for one before the point.
-            new = f"cast(sum({name_of(v)}) as {v.type})" if v in added else _of_side(side, 1, v)
-            picked.append(c.named(after[v], new))
-        plan = c.aggregate(keys, [*keys, *picked], c.union(both))
+        plan = self._gathered(a, before, after) if isinstance(a, Accumulate) else self._found_old(a, before, after)
         merged = [self._group_size(after[COUNTED])]
         for call in a.calls:
             names = [[name_of(attrs[b.attr]) for b in call.buffers] for attrs in (before, after)]
@@ -374,6 +362,40 @@ class Compiler:
         columns += [c.named(v, c.attr(out[v])) for v in values]
         plan = c.project([*columns, c.attr(weight)], plan)
         return Frame(c, plan, (*a.keys, *values), weight, exact=True)
+
+    def _gathered(self, a: Accumulate, before: dict[Attr, Attr], after: dict[Attr, Attr]) -> Any:
+        """Buffers of the state and of the change for each group: one pass over both. Of those that add, the new ones
+        are the sum already."""
+        c = self.c
+        old, change = self.compile(a.state).rows(), self.compile(a.change)
+        keys, side = [c.attr(k) for k in a.keys], Attr("side", "side", "int")
+        both = [
+            c.project([*keys, *(c.attr(v) for v in before), c.named(side, str(number))], frame.plan)
+            for number, frame in enumerate((old, change))
+        ]
+        picked = [c.named(before[v], _of_side(side, 0, v)) for v in before]
+        for v in before:
+            # A sum of decimals keeps their scale, where + would give up a digit of it for one before the point.
+            new = f"cast(sum({name_of(v)}) as {v.type})" if v in _added(a.calls) else _of_side(side, 1, v)
+            picked.append(c.named(after[v], new))
+        return c.aggregate(keys, [*keys, *picked], c.union(both))
+
+    def _found_old(self, a: AccumulateFound, before: dict[Attr, Attr], after: dict[Attr, Attr]) -> Any:
+        """The same, the state's row looked up for each row of the change."""
+        c = self.c
+        change, held = self.compile(a.change), self._held(a.index)
+        keys = [c.attr(k) for k in a.keys]
+        came = {v: c.twin(v, "came") for v in before}
+        plan = c.project([*keys, *(c.named(came[v], c.attr(v)) for v in before)], change.plan)
+        on = [c.attr(k) for k in a.index.keys]
+        plan = c.probe(held.java, on, a.index.rest, None, plan, null_safe=True, new=False, outer=True)
+        plan = c.project(
+            [*keys, *(c.attr(x) for x in came.values()), *(c.named(before[v], c.attr(v)) for v in before)], plan
+        )
+        added = _added(a.calls)
+        news = [_plus(before[v], came[v]) if v in added else name_of(came[v]) for v in before]
+        made = [c.named(after[v], new) for v, new in zip(before, news, strict=True)]
+        return c.project([*keys, *(c.attr(x) for x in before.values()), *made], plan)
 
     def _group_size(self, counted: Attr) -> str:
         size = f"coalesce({name_of(counted)}, 0L)"
@@ -421,3 +443,14 @@ class Compiler:
 def _of_side(side: Attr, number: int, value: Attr) -> str:
     """The value in the one row of a side, NULL without one."""
     return f"first(if({name_of(side)} = {number}, {name_of(value)}, null), true)"
+
+
+def _added(calls: tuple[Call, ...]) -> list[Attr]:
+    """The values that merge by adding."""
+    return [COUNTED, *(b.attr for call in calls for b in call.buffers if b.merge == "add")]
+
+
+def _plus(old: Attr, new: Attr) -> str:
+    """The sum of two values, of which NULL is nothing."""
+    a, b = name_of(old), name_of(new)
+    return f"if(isnull({a}), {b}, if(isnull({b}), {a}, cast({a} + {b} as {old.type})))"

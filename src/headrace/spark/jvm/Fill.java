@@ -28,6 +28,7 @@ public final class Fill extends AbstractFunction1 implements Serializable {
     private final boolean weighted;
     private final boolean pends;
     private final String schema;
+    private int[] places = null;  // of the columns of a row; null for the order in which they are
 
     private Fill(Index index, boolean weighted, boolean pends, StructType schema) {
         this.number = index.number;
@@ -55,10 +56,17 @@ public final class Fill extends AbstractFunction1 implements Serializable {
         all.count();
     }
 
-    /** Put rows that are here into an index. */
-    public static void put(InternalRow[] rows, StructType schema, Index index, boolean weighted, boolean pends) {
-        new Fill(index, weighted, pends, schema).apply(
-            scala.jdk.javaapi.CollectionConverters.asScala(java.util.Arrays.asList(rows).iterator()));
+    /** Put rows that are here into an index. Its columns are at ``places``, or in their order where that is null. */
+    public static void put(InternalRow[] rows, StructType schema, List places, Index index, boolean weighted,
+            boolean pends) {
+        Fill fill = new Fill(index, weighted, pends, schema);
+        if (places != null) {
+            fill.places = new int[places.size()];
+            for (int i = 0; i < fill.places.length; i++) {
+                fill.places[i] = ((Number) places.get(i)).intValue();
+            }
+        }
+        fill.apply(scala.jdk.javaapi.CollectionConverters.asScala(java.util.Arrays.asList(rows).iterator()));
     }
 
     public Object apply(Object given) {
@@ -69,6 +77,7 @@ public final class Fill extends AbstractFunction1 implements Serializable {
         StructType types = (StructType) DataType.fromJson(schema);
         UnsafeProjection key = projection(types, 0, keys);
         UnsafeProjection rest = projection(types, keys, keys + columns);
+        int last = place(keys + columns);
         Index index = Index.of(number);
         Iterator rows = (Iterator) given;
         int seen = 0;
@@ -77,17 +86,21 @@ public final class Fill extends AbstractFunction1 implements Serializable {
                 index.check();
             }
             InternalRow row = (InternalRow) rows.next();
-            long weight = weighted ? row.getLong(keys + columns) : 1L;
+            long weight = weighted ? row.getLong(last) : 1L;
             index.put(key.apply(row), rest.apply(row), weight, pends);
         }
         index.check();
         return scala.collection.Iterator$.MODULE$.empty();
     }
 
-    static UnsafeProjection projection(StructType types, int from, int until) {
+    private int place(int number) {
+        return places == null ? number : number < places.length ? places[number] : -1;
+    }
+
+    private UnsafeProjection projection(StructType types, int from, int until) {
         ArrayList found = new ArrayList();
         for (int i = from; i < until; i++) {
-            found.add(new BoundReference(i, types.apply(i).dataType(), true));
+            found.add(new BoundReference(place(i), types.apply(place(i)).dataType(), true));
         }
         return UnsafeProjection.create(
             scala.jdk.javaapi.CollectionConverters.asScala(found.iterator()).toSeq());

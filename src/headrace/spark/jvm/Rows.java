@@ -1,6 +1,10 @@
 package headrace;
 
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
+import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Paths;
 import java.util.Arrays;
 
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -89,6 +93,11 @@ public final class Rows {
         Iterator batches = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
             iterator(), schema, Long.MAX_VALUE, Long.MAX_VALUE, "UTC", false, false);
         return (byte[]) batches.next();
+    }
+
+    /** The same in a file: a large answer of py4j's is text, and takes longer than the rows took to compute. */
+    public void arrowFile(String path) throws IOException {
+        Files.write(Paths.get(path, new String[0]), arrow(), new OpenOption[0]);
     }
 
     /** What was counted on the way. */
