@@ -28,7 +28,7 @@ class Recall:
         self._plans: dict[_Key, Plan] = {}
 
     def plan(self, plan: Plan, since: Reached, until: Reached) -> Plan:
-        """The same plan with the indexes that are worth it. What is asked of memory is remembered there."""
+        """The same plan with the indexes that are worth it."""
         self._since, memory = since, self.memory
         held = frozenset(memory.held)  # the order of probes follows from what is known of them
         if (plan.situation, held) not in self._known:
@@ -36,7 +36,6 @@ class Recall:
         options = []
         for index in self._known[plan.situation, held]:
             rows, there, wanted = self.rows(index.leaf), index.name in held, memory.wanted.get(index.name, 0)
-            memory.wanted[index.name] = wanted + 1
             if there or memory.fits(index, rows):
                 options.append(Option(index, rows, there, wanted))
         moved = plan.situation.moved if plan.situation else ()
@@ -46,6 +45,12 @@ class Recall:
         if key not in self._plans:
             self._plans[key] = with_probes(plan, self, chosen) if chosen else plan
         return self._plans[key]
+
+    def ran(self, plan: Plan) -> None:
+        """Remember what a run could have used: an index that is asked for again is worth building."""
+        for (situation, _), found in self._known.items():
+            if situation == plan.situation:
+                self.memory.wanted.update({i.name: 1 for i in found})
 
     def rows(self, leaf: Snapshot | Load) -> int:
         if isinstance(leaf, Load):

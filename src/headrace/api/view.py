@@ -17,10 +17,12 @@ from headrace.api.telling import Telling
 from headrace.errors import QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.plan import Plan
+from headrace.ir.probe import indexes
 from headrace.ir.time import Reached, Situation
 from headrace.planner.explain import explain, explain_data
 from headrace.planner.simple import Planner
 from headrace.runtime.check import Check
+from headrace.runtime.choice import FULL, LOOKED_UP, SCANNED, Experience
 from headrace.runtime.lease import lease
 from headrace.runtime.pace import Pace
 from headrace.runtime.policy import Policy
@@ -114,8 +116,12 @@ class View:
         plan = planner.load() if self.refresh_policy == "FULL" else planner.refresh(planner.worst)
         sizes = {n: s.table.again().bytes() for n, s in self._states.items()}
         last = self._result.again().last_run()
-        seconds = last["paces"] if last else {}
-        return explain_data(self.name, plan, planner.kept, sizes, policy=self.refresh_policy, seconds=seconds)
+        return explain_data(
+            *(self.name, plan, planner.kept, sizes),
+            policy=self.refresh_policy,
+            seconds=last["paces"] if last else {},
+            memory=self._memory.bytes(),
+        )
 
     def history(self) -> DataFrame:
         """All runs, the failed ones too: when, how and why, rows by source, seconds by step, sizes."""
@@ -256,6 +262,10 @@ class View:
             method = "incremental" if moved else "unchanged"
             situation = Situation(frozenset(moved), frozenset(shrinking))
             plan = self._planner.refresh(situation)
+            if self.refresh_policy == "AUTO" and last is not None:
+                cheaper = self._better_anew(plan, last, since, until)
+                if cheaper is not None:
+                    return self._run("full", cheaper, self._planner.load(), Reached(), until, last, started, progress)
             if last is not None and self._memory.possible:
                 self._memory.begin(_identity(last))
                 # Memory is a cache: without it the same refresh takes longer.
@@ -271,6 +281,18 @@ class View:
             # no version has. Whether the query itself fails, only the whole answer tells.
             failed = Reason("RUN_FAILED", str(problem).splitlines()[0])
             return self._run("full", failed, self._planner.load(), Reached(), until, last, started, progress)
+
+    def _better_anew(self, plan: Plan, last: dict[str, Any], since: Reached, until: Reached) -> Reason | None:
+        """Why not to work changes in, where earlier runs say that this takes longer."""
+        if not plan.steps:
+            return None
+        known = Experience(**last.get("experience", {}))
+        changed = sum(self._delta(n, since, until).rows for n in self._sources)
+        everything = sum(s.snapshot(until.at(n)).rows for n, s in self._sources.items())
+        self._memory.begin(_identity(last))
+        probing = self._recall.plan(plan, since, until) if self._memory.possible else plan
+        why = known.better_anew(_kind(probing), changed, everything)
+        return None if why is None else Reason("CHEAPER", why)
 
     def _run_with_memory(
         self,
@@ -372,6 +394,11 @@ class View:
         number = last["number"] + 1 if last else 1
         report = self._report(number, method, reason, started, since, until, plan, run.measures, expected)
         pace = pace.after(method, report.seconds, report.steps)
+        built = sum(s for name, s in report.steps.items() if name.startswith("index ") and name != "index new rows")
+        rows = rows_in if plan.situation else {n: s.snapshot(until.at(n)).rows for n, s in self._sources.items()}
+        known = Experience(**last.get("experience", {})) if last else Experience()
+        if plan.steps:
+            known = known.after(_kind(plan), report.seconds - built, sum(rows.values()))
         record = report.record()
         with effect("result committed"):
             self._result.commit(
@@ -389,10 +416,12 @@ class View:
                     "settings": self._settings,
                     "paces": pace.runs,
                     "step_paces": pace.steps,
+                    "experience": {"seconds": known.seconds, "rows": known.rows},
                     "record": record,
                 },
             )
         self._memory.settle((number, record["started"]))
+        self._recall.ran(plan)
         self._history.add(record)
         self._clean()
         return report
@@ -454,6 +483,13 @@ class View:
             steps=measures.seconds,
             memory=self._memory.bytes(),
         )
+
+
+def _kind(plan: Plan) -> str:
+    """The kind of a run, of which each has its own price."""
+    if plan.situation is None:
+        return FULL
+    return LOOKED_UP if any(indexes(step.rel) for step in plan.steps) else SCANNED
 
 
 def _identity(last: dict[str, Any]) -> tuple[int, float]:

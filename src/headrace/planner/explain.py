@@ -21,9 +21,11 @@ def explain_data(
     *,
     policy: str = "AUTO",
     seconds: Mapping[str, float] | None = None,
+    memory: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The facts about a view. ``sizes`` are bytes by state, ``seconds`` what earlier runs let expect by method.
-    Operators come top down, each with the place of the one above it."""
+    """The facts about a view. ``sizes`` are bytes by state, ``seconds`` what earlier runs let expect by method,
+    ``memory`` bytes by what is held to look rows up in. Operators come top down, each with the place of the one above
+    it."""
     return {
         "view": view,
         "policy": policy,
@@ -31,6 +33,7 @@ def explain_data(
         "operators": _operators(plan),
         "states": [{"name": k.name, "operator": k.operator, "bytes": sizes.get(k.name) or None} for k in states],
         "steps": [step_data(step) for step in plan.steps],
+        "memory": dict(memory or {}),
         "seconds": {method: round(taken, 3) for method, taken in (seconds or {}).items()},
     }
 
@@ -59,6 +62,9 @@ def explain(data: Mapping[str, Any]) -> str:
     for step in data["steps"]:
         held = f"{step['name']:<26} " if step["do"] == "hold" else ""
         lines.append(f"  {step['do']:<8} {held}{step['what']}")
+    if data["memory"]:
+        lines += ["", "in memory, to look rows up in"]
+        lines += [f"  {what}  [{size:,} bytes]" for what, size in data["memory"].items()]
     if data["seconds"]:
         lines += ["", "seconds that earlier runs let expect"]
         lines += [f"  {method:<12}{taken:>8.2f}" for method, taken in data["seconds"].items()]

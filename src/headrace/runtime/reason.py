@@ -16,6 +16,7 @@ CODES = {
     "STATE_LOST": "files of a state are gone",
     "RESULT_LOST": "files of the result are gone",
     "RESULT_CHANGED": "somebody else changed the view's table",
+    "CHEAPER": "computing it anew takes less time than working the changes in",
     "RUN_FAILED": "the incremental run failed in Spark",
 }
 

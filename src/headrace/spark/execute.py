@@ -362,7 +362,10 @@ class Run:
         frame, c = frame.select(frame.attrs), self.catalyst
         rows = self._few(frame.plan)
         if rows is not None:
-            return frame.over(c.gathered(rows.relation())), self._observed(rows.observed)
+            seen = self._observed(rows.observed)
+            if len(rows) and not all(sum(values) for name, values in seen.items() if name in ("out", "signs")):
+                raise InternalError("BAD_MEASURE", f"{len(rows)} rows were counted as none")
+            return frame.over(c.gathered(rows.relation())), seen
         computed = c.frame(frame.plan)
         held = computed.localCheckpoint()
         plan = held._jdf.queryExecution().analyzed()

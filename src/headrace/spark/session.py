@@ -48,6 +48,8 @@ _SINGLE = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    # What is counted on the way is counted in this thread, and not by the scheduler, which knows attempts.
+    "spark.sql.legacy.observeMetricsAggregateAllAttempts": "true",
 }
 # For rows that all cores handle in a second or two.
 _MIDDLE = {"spark.sql.adaptive.enabled": "false"}
