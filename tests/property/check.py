@@ -13,6 +13,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 from oracle import same_rows
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -188,9 +189,10 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     started = time.perf_counter()
     try:
         expected = oracle.answer(view.sql)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:  # the second where Spark itself stumbles, as over listagg
         view.done = True
-        outcome.discarded.append((view.sql, error.getCondition() or type(error).__name__))
+        condition = error.getCondition() if isinstance(error, PySparkException) else None
+        outcome.discarded.append((view.sql, condition or type(error).__name__))
         return outcome
     finally:
         outcome.oracle_seconds += time.perf_counter() - started

@@ -29,16 +29,22 @@ from property.check import Oracle, Outcome, run_trial
 from property.reduce import reduced
 from property.scripts import session
 
+TELLING = 60
+"""Seconds between two lines that say how far it is."""
+
 
 def main() -> int:
     arguments = _arguments()
     runner = Runner(session())
 
     total, kinds = Outcome(), Counter[str]()
-    started = time.perf_counter()
+    started = told = time.perf_counter()
     with arguments.details.open("w") as details:
         for number, outcome in results(runner, arguments):
             total.add(outcome)
+            if time.perf_counter() - told > TELLING:
+                told = time.perf_counter()
+                print(f"{total.cases} cases in {told - started:.0f} s, {len(total.failures)} failed", flush=True)
             for failure in outcome.failures:
                 kinds[failure.kind[:150]] += 1
                 print(f"--- trial {number}: {failure}", flush=True)

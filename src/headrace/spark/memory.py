@@ -111,7 +111,9 @@ class Memory:
         return held
 
     def begin(self, run: object) -> None:
-        """Begin from the version that a run of the view has reached: what is as of another one is of no use."""
+        """Begin from the version that a run of the view has reached: what is as of another one is of no use, nor is
+        what a failed run left pending."""
+        self.forget()
         if run != self.run:
             self.clear()
             self.run = run
