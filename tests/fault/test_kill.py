@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ahead import Ahead, chosen
 from pyspark.sql import SparkSession
 
 from .process import Child
@@ -17,13 +19,31 @@ KILLS = 200 if os.environ.get("HEADRACE_LONG") == "1" else 20
 ROUND = 10
 
 
+@pytest.fixture(scope="module")
+def rounds(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ahead[int]]:
+    """Most of a round is the start of a process, so two go side by side."""
+
+    def run(number: int) -> None:
+        _round(spark, tmp_path_factory.mktemp(f"round{number}"), number)
+
+    running = Ahead([item.callspec.params["number"] for item in chosen(request, "rounds")], run)
+    yield running
+    running.stop()
+
+
 @pytest.mark.parametrize("number", range(KILLS // ROUND))
-def test_killed_at_any_moment(spark: SparkSession, tmp_path: Path, number: int) -> None:
+def test_killed_at_any_moment(rounds: Ahead[int], number: int) -> None:
+    rounds.take(number)
+
+
+def _round(spark: SparkSession, folder: Path, number: int) -> None:
     draw = random.Random(number)
-    scene = Scene(spark, tmp_path, number, above=True)
+    scene = Scene(spark, folder, number, above=True)
     view = scene.view()
     view.refresh()
-    child = Child(spark, tmp_path)
+    child = Child(spark, folder)
     scene.churn()
     started = time.monotonic()
     child.refresh()
@@ -34,7 +54,7 @@ def test_killed_at_any_moment(spark: SparkSession, tmp_path: Path, number: int) 
         child.refresh()
         time.sleep(draw.uniform(0, usual))
         child.kill()
-        child = Child(spark, tmp_path)
+        child = Child(spark, folder)
         if draw.random() < 0.5:
             scene.churn()
         view = scene.view()

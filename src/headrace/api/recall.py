@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.ir.plan import Plan
-from headrace.ir.probe import Index
+from headrace.ir.probe import Index, indexes
 from headrace.ir.rel import Load, Snapshot, Source
 from headrace.ir.time import Reached, Situation
-from headrace.planner.probes import Option, candidates, choose, with_probes
+from headrace.planner.probes import FEW, Option, candidates, choose, with_probes
 from headrace.spark.engine import Memory, State
 from headrace.spark.file_stats import spread
 from headrace.spark.sources.source import SourceReader
@@ -24,33 +24,43 @@ class Recall:
         self.sources = sources
         self.states = states
         self._since = Reached()
-        self._known: dict[tuple[Situation | None, frozenset[str]], tuple[Index, ...]] = {}
+        self._known: dict[tuple[Situation | None, frozenset[str]], dict[Index, int]] = {}
         self._plans: dict[_Key, Plan] = {}
 
     def plan(self, plan: Plan, since: Reached, until: Reached) -> Plan:
-        """The same plan with the indexes that are worth it."""
+        """The same plan with the indexes that are worth it. Others make room for them."""
         self._since, memory = since, self.memory
         held = frozenset(memory.held)  # the order of probes follows from what is known of them
         if (plan.situation, held) not in self._known:
             self._known[plan.situation, held] = candidates(plan, self)
         options = []
-        for index in self._known[plan.situation, held]:
-            rows, there, wanted = self.rows(index.leaf), index.name in held, memory.wanted.get(index.name, 0)
-            if there or memory.fits(index, rows):
-                options.append(Option(index, rows, there, wanted))
+        for index, uses in self._known[plan.situation, held].items():
+            rows, size = self.rows(index.leaf), memory.size(index, self.rows(index.leaf))
+            if size is not None:
+                wanted = index.name in memory.wanted
+                options.append(Option(index, rows, size, uses, index.name in held, wanted))
         moved = plan.situation.moved if plan.situation else ()
         new = sum(self.sources[n].delta(since.at(n), until.at(n)).rows for n in moved)
-        chosen = choose(options, new, eager=memory.budget.eager)
+        chosen = choose(options, new, memory.room, eager=memory.budget.eager)
+        needed = sum(o.bytes for o in options if o.index.name in chosen and not o.there)
+        if needed > memory.budget.free:
+            for name in held - chosen:
+                memory.drop(name)
         key = (plan.situation, held, chosen)
         if key not in self._plans:
             self._plans[key] = with_probes(plan, self, chosen) if chosen else plan
         return self._plans[key]
 
+    def small(self, plan: Plan) -> list[Index]:
+        """The indexes that a plan uses and that are not there but soon made."""
+        wanted = {n: i for step in plan.steps for n, i in indexes(step.rel).items()}
+        return [i for n, i in wanted.items() if n not in self.memory.held and self.rows(i.leaf) <= FEW]
+
     def ran(self, plan: Plan) -> None:
         """Remember what a run could have used: an index that is asked for again is worth building."""
         for (situation, _), found in self._known.items():
             if situation == plan.situation:
-                self.memory.wanted.update({i.name: 1 for i in found})
+                self.memory.wanted.update(i.name for i in found)
 
     def rows(self, leaf: Snapshot | Load) -> int:
         if isinstance(leaf, Load):

@@ -120,11 +120,19 @@ class Refreshing:
         return self._run(method, reason, self.view._planner.load(), Reached(), self.until)
 
     def _with_memory(self, method: str, plan: Plan) -> RefreshReport:
-        """Do a plan with rows looked up in memory; of what turns out not to fit, the next attempt knows."""
+        """Do a plan with rows looked up in memory; of what turns out not to fit, the next attempt knows. Small indexes
+        come before the plan: what they give for a key says in which order to look rows up."""
+        view = self.view
+        for name, state in view._states.items():
+            state.table.rewind(self.last["states"][name])  # type: ignore[index]
         while True:
             try:
-                probing = self.view._recall.plan(plan, self.since, self.until)
-                return self._run(method, None, probing, self.since, self.until)
+                probing = view._recall.plan(plan, self.since, self.until)
+                small = view._recall.small(probing)
+                if not small:
+                    return self._run(method, None, probing, self.since, self.until)
+                tables = (view._sources, view._states, view._result)
+                view._engine.build(view.name, small, *tables, self.since, view._memory)
             except MemoryFull:
                 continue
 

@@ -121,6 +121,11 @@ class AccumulateFound(Node):
         return self.change.attrs
 
 
+def probed(rel: Rel) -> list[Index]:
+    """The index of each place of a tree that probes one."""
+    return [n.index for n in nodes(rel) if isinstance(n, Probe | Lookup | AccumulateFound)]
+
+
 def indexes(rel: Rel) -> dict[str, Index]:
     """The indexes that a tree probes, by name."""
-    return {n.index.name: n.index for n in nodes(rel) if isinstance(n, Probe | Lookup | AccumulateFound)}
+    return {index.name: index for index in probed(rel)}

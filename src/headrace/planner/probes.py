@@ -15,7 +15,7 @@ from typing import Protocol
 
 from headrace.ir.expr import Attr, Equal, Expr
 from headrace.ir.plan import Pin, Plan, Step
-from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe, indexes
+from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe, probed
 from headrace.ir.rel import (
     Accumulate,
     Filter,
@@ -34,6 +34,7 @@ from headrace.ir.rel import (
 )
 from headrace.ir.time import OLD, Version
 from headrace.ir.walk import leaves, nodes, rebuild
+from headrace.planner.budget import Item, best
 
 _ROW_WISE = (Project, Filter, Finish)
 # Types whose equal values have equal bytes. Of floats -0.0 and 0.0 are equal, of collated strings many.
@@ -41,30 +42,30 @@ _EXACT = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date", "
 
 
 # Rows that are indexed at once: scanning them costs as much.
-_FEW = 50_000
+FEW = 50_000
 # Beginning a scan, and handing its rows to others, costs as much as looking so many rows up.
 _SCAN = 500_000
 
 
 @dataclass(frozen=True)
 class Option:
-    """An index that a plan could use: the rows it would be made from, whether it is there, and how many runs before
-    this one would have used it."""
+    """An index that a plan could use: the rows it is made from, the bytes it takes or would take, how often the plan
+    would scan those rows without it, whether it is there, and whether an earlier run would have used it."""
 
     index: Index
     rows: int
+    bytes: int
+    uses: int
     there: bool
-    wanted: int
+    wanted: bool
 
 
-def choose(options: Iterable[Option], delta_rows: int, *, eager: bool = False) -> frozenset[str]:
-    """The indexes to use. Building one costs about as much as the scan it saves, so a large one is built when it is
-    asked for a second time: whatever the future, that is never much worse than the better of the two."""
-    return frozenset(
-        o.index.name
-        for o in options
-        if eager or ((o.there or o.wanted or o.rows <= _FEW) and delta_rows <= o.rows + _SCAN)
-    )
+def choose(options: Iterable[Option], delta_rows: int, budget: int, *, eager: bool = False) -> frozenset[str]:
+    """The indexes to use: those that save most scanning within a budget. Building one costs about as much as the scan
+    it saves, so a large one is built when it is asked for a second time: whatever the future, that is never much worse
+    than the better of the two."""
+    worth = [o for o in options if eager or ((o.there or o.wanted or o.rows <= FEW) and delta_rows <= o.rows + _SCAN)]
+    return best([Item(o.index.name, o.bytes, float(o.uses * (o.rows + _SCAN))) for o in worth], budget)
 
 
 class Sizes(Protocol):
@@ -77,13 +78,10 @@ class Sizes(Protocol):
         """How many rows an index gives, or would give, for a key; None where that is not known."""
 
 
-def candidates(plan: Plan, sizes: Sizes) -> tuple[Index, ...]:
-    """Every index that a plan could use, each once."""
-    found: dict[str, Index] = {}
-    for step in plan.steps:
-        for index in indexes(_Rewriting(sizes, None).rewritten(step.rel)).values():
-            found.setdefault(index.name, index)
-    return tuple(found.values())
+def candidates(plan: Plan, sizes: Sizes) -> dict[Index, int]:
+    """Every index that a plan could use, and how often."""
+    rewriting = _Rewriting(sizes, None)
+    return dict(Counter(index for step in plan.steps for index in probed(rewriting.rewritten(step.rel))))
 
 
 def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[str]) -> Plan:

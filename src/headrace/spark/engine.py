@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from headrace.errors import QueryError
 from headrace.ir.plan import Plan
+from headrace.ir.probe import Index
 from headrace.ir.time import Reached
 from headrace.spark.batch import batch_answer
 from headrace.spark.catalyst import Catalyst
@@ -86,6 +87,20 @@ class Engine:
             run.run(plan)
             run.fold()
         return run
+
+    def build(
+        self,
+        view: str,
+        wanted: Sequence[Index],
+        sources: Mapping[str, SourceReader],
+        states: Mapping[str, State],
+        result: Table,
+        since: Reached,
+        memory: Memory,
+    ) -> None:
+        """Build indexes as of the version from which a run will begin."""
+        with named_jobs(self.spark, f'headrace: view "{view}"'):
+            Run(self.catalyst, sources, states, result, since, since, memory=memory).build(wanted)
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """The rows of a table as it is now, or was at a version, in the user's session."""

@@ -135,12 +135,7 @@ class Run:
 
     def _prepare(self, plan: Plan, memory: Memory) -> None:
         """Build the indexes that a plan needs and that are not there, and let all that are there see what is new."""
-        for name, index in {n: i for step in plan.steps for n, i in indexes(step.rel).items()}.items():
-            if name not in memory.held:
-                with self._measured(f"index {index}"):
-                    self._work(self._rows_of([index.leaf]))
-                    memory.build(index, self._compiler.compile(index.rel).rows())
-                    self._rows[f"index {index}"] = int(memory.held[name].java.records())
+        self.build([i for step in plan.steps for i in indexes(step.rel).values()])
         moved = [h for h in memory.held.values() if (s := h.index.source) and self._between(s.name).rows]
         if moved:
             with self._measured("index new rows"):
@@ -149,6 +144,17 @@ class Run:
                 self._work(rows)
                 frames = [self._compiler.compile(h.index.over(d)) for h, d in zip(moved, deltas, strict=True)]
                 memory.pend(self.catalyst, zip(moved, frames, strict=True))
+
+    def build(self, wanted: Iterable[Index]) -> None:
+        """Build those of some indexes that are not there."""
+        assert self.memory is not None
+        for index in wanted:
+            if index.name not in self.memory.held:
+                step = f"index {index}"
+                with self._measured(step):
+                    self._work(self._rows_of([index.leaf]))
+                    self.memory.build(index, self._compiler.compile(index.rel).rows())
+                    self._rows[step] = int(self.memory.held[index.name].java.records())
 
     def _index_state(self, step: Keep, rows: Collected | None) -> None:
         """Let the indexes of a state see the Delta just kept; its rows themselves where they are here."""

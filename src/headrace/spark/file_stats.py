@@ -43,7 +43,7 @@ def spread(files: Sequence[Path], column: str) -> int | None:
 
 @lru_cache(maxsize=100_000)
 def _range(path: str, column: str) -> tuple[int, int] | None:
-    """The least and the greatest of whole numbers or days. A file never changes."""
+    """The least and the greatest of whole numbers or days. Where another file takes its place, the estimate is old."""
     try:
         footer = pq.read_metadata(path)
         names = [footer.schema.column(i).path for i in range(footer.num_columns)]

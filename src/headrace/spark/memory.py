@@ -25,7 +25,6 @@ from headrace.spark.jvm import task_class
 
 _RECORD = 48  # bytes of a record beside its columns
 _IDLE = 5  # runs after which an index that none of them used is dropped
-_HOPE = 4  # how many times too large an index may seem before it is filtered
 
 
 class MemoryFull(Exception):
@@ -82,19 +81,26 @@ class Memory:
         self.run: object = None
         self.many: set[str] = set()  # steps that gave more rows than the driver takes
         self.too_large: dict[str, int] = {}  # bytes that were free when it was found to be so
-        self.wanted: dict[str, int] = {}  # runs that would have used an index that was not there
+        self.wanted: set[str] = set()  # what an earlier run could have used
 
     @property
     def possible(self) -> bool:
         """Whether rows can be looked up at all: in a cluster tasks are in other processes."""
         return self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
 
-    def fits(self, index: Index, rows: int) -> bool:
-        """Whether there is room for an index that would be made from so many rows; a filter may leave far fewer."""
-        free = self.budget.free
-        if index.name in self.too_large and free <= 1.5 * self.too_large[index.name]:
-            return False
-        return rows * (_RECORD + 8 * len(index.rel.attrs)) < _HOPE * free
+    def size(self, index: Index, rows: int) -> int | None:
+        """The bytes that an index takes, or would take made from so many rows, of which each filter is taken to leave
+        half; None for one that was tried and found too large."""
+        if index.name in self.held:
+            return self.held[index.name].bytes
+        if index.name in self.too_large and self.budget.free <= 1.5 * self.too_large[index.name]:
+            return None
+        return int(rows * (_RECORD + 8 * len(index.rel.attrs)) * 0.5**index.filters)
+
+    @property
+    def room(self) -> int:
+        """What the indexes of this view may take: what they have, and what is free."""
+        return self.budget.free + sum(held.bytes for held in self.held.values())
 
     def bytes(self) -> dict[str, int]:
         """The memory that each index takes, by what it holds; two that differ in their filters alone are one here."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
@@ -45,6 +46,9 @@ def _share(jvm: Any) -> Any | None:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if not loader.getClass().getName().endswith("MutableURLClassLoader"):
         return None
+    with suppress(Py4JError):  # another Python process of this JVM may have put them there
+        loader.loadClass(f"headrace.{_IN_TASKS[-1]}")
+        return loader
     folder = Path(tempfile.mkdtemp(prefix="headrace-java-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "headrace").mkdir()

@@ -130,7 +130,8 @@ class FileTableReader(SourceReader):
             )
         files = order.files[start:end]
         rows, size = sum(f.rows for f in files), sum(f.size for f in files)
-        return Scan(rows, 0, partial(self._relation, start, end, order), size)
+        footed = [Path(f.path) for f in files] if self.table.format == "parquet" else []
+        return Scan(rows, 0, partial(self._relation, start, end, order), size, footed)
 
     def _relation(self, start: int, end: int, order: FileOrder, c: Catalyst) -> Any:
         files = order.files[start:end]

@@ -66,7 +66,8 @@ class TableFiles:
     def scan(self, key: tuple[int, int], change: Change) -> Scan:
         rows, leaving = self.count(change)
         size = sum(f.size for f in change.files)
-        return Scan(rows, leaving, partial(self._plan, key, change, leaving > 0), size)
+        footed = [f.path for f in change.added] if change.only_adds else []
+        return Scan(rows, leaving, partial(self._plan, key, change, leaving > 0), size, footed)
 
     def _plan(self, key: tuple[int, int], change: Change, signed: bool, c: Catalyst) -> Any:
         """All columns in the order of the schema, and the change type last where rows leave."""
