@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.runtime.choice import FULL, LOOKED_UP, SCANNED, Experience
+from headrace.runtime.choice import FULL, Experience, incremental
+
+SCANNED, LOOKED_UP = incremental(0), incremental(2)
 
 
 def test_nothing_known_nothing_chosen() -> None:

@@ -53,8 +53,11 @@ class Recall:
 
     def small(self, plan: Plan) -> list[Index]:
         """The indexes that a plan uses and that are not there but soon made."""
-        wanted = {n: i for step in plan.steps for n, i in indexes(step.rel).items()}
-        return [i for n, i in wanted.items() if n not in self.memory.held and self.rows(i.leaf) <= FEW]
+        return [i for n, i in _used(plan).items() if n not in self.memory.held and self.rows(i.leaf) <= FEW]
+
+    def large(self, plan: Plan) -> int:
+        """How many indexes of many rows a plan uses."""
+        return sum(self.rows(i.leaf) > FEW for i in _used(plan).values())
 
     def ran(self, plan: Plan) -> None:
         """Remember what a run could have used: an index that is asked for again is worth building."""
@@ -85,3 +88,7 @@ class Recall:
                 return None
             most *= width
         return max(rows / most, 1.0) * 0.5**index.filters
+
+
+def _used(plan: Plan) -> dict[str, Index]:
+    return {name: index for step in plan.steps for name, index in indexes(step.rel).items()}

@@ -12,9 +12,8 @@ from headrace.api.telling import Telling
 from headrace.errors import StateError
 from headrace.faults import effect
 from headrace.ir.plan import Plan
-from headrace.ir.probe import indexes
 from headrace.ir.time import Reached, Situation
-from headrace.runtime.choice import FULL, LOOKED_UP, SCANNED, Experience
+from headrace.runtime.choice import FULL, Experience, incremental
 from headrace.runtime.pace import Pace
 from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone
 from headrace.runtime.reason import Reason
@@ -141,8 +140,12 @@ class Refreshing:
         view = self.view
         changed = sum(self._delta(n).rows for n in view._sources)
         probing = view._recall.plan(plan, self.since, self.until) if view._memory.possible else plan
-        why = self._experience.better_anew(_kind(probing), changed, self._everything)
+        why = self._experience.better_anew(self._kind(probing), changed, self._everything)
         return None if why is None else Reason("CHEAPER", why)
+
+    def _kind(self, plan: Plan) -> str:
+        """The kind of a run, of which each has its own price."""
+        return FULL if plan.situation is None else incremental(self.view._recall.large(plan))
 
     @property
     def _experience(self) -> Experience:
@@ -238,7 +241,7 @@ class Refreshing:
         known = self._experience
         if plan.steps:
             rows = sum(rows_in.values()) if plan.situation else self._everything
-            known = known.after(_kind(plan), report.seconds - built, rows)
+            known = known.after(self._kind(plan), report.seconds - built, rows)
         record = report.record()
         with effect("result committed"):
             view._result.commit(
@@ -307,10 +310,3 @@ def told(
 
 def _rows_in(view: View, since: Reached, until: Reached) -> dict[str, int]:
     return {n: s.delta(since.at(n), until.at(n)).rows for n, s in view._sources.items()}
-
-
-def _kind(plan: Plan) -> str:
-    """The kind of a run, of which each has its own price."""
-    if plan.situation is None:
-        return FULL
-    return LOOKED_UP if any(indexes(step.rel) for step in plan.steps) else SCANNED

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-FULL, SCANNED, LOOKED_UP = "full", "scanned", "looked up"
+FULL = "full"
 FEW = 100_000  # rows of which neither takes long: there, seconds tell of the machine
 LEAST = 2.0  # seconds that must be won
 FACTOR = 1.3  # how many times as long the other must take
@@ -17,9 +17,15 @@ FIXED = 0.05  # the part of a run's seconds that it has however few its rows are
 SHARE = 0.5  # of all rows: changes beyond it are expected to cost more than everything
 
 
+def incremental(looked_up: int) -> str:
+    """The kind of incremental runs that look rows up in so many large tables, and scan the others."""
+    return f"looked up in {looked_up}" if looked_up else "scanned"
+
+
 @dataclass(frozen=True)
 class Experience:
-    """Seconds and rows by kind of run, each new one counting as much as all before it together."""
+    """Seconds and rows by kind of run, each new one counting as much as all before it together. There is one kind of
+    full runs; incremental ones are of a kind where they look up in as many large tables."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     rows: Mapping[str, float] = field(default_factory=dict)
