@@ -44,21 +44,23 @@ def _round(spark: SparkSession, folder: Path, number: int) -> None:
     view = scene.view()
     view.refresh()
     child = Child(spark, folder)
-    scene.churn()
-    started = time.monotonic()
-    child.refresh()
-    assert child.says() == "incremental"
-    usual = time.monotonic() - started
-    for _ in range(ROUND):
+    try:
         scene.churn()
+        started = time.monotonic()
         child.refresh()
-        time.sleep(draw.uniform(0, usual))
-        child.kill()
-        child = Child(spark, folder)
-        if draw.random() < 0.5:
+        assert child.says() == "incremental"
+        usual = time.monotonic() - started
+        for _ in range(ROUND):
             scene.churn()
-        view = scene.view()
-        view.refresh()
-        scene.judge(view)
-    child.kill()
-    assert len(view.history().collect()) >= ROUND + 2
+            child.refresh()
+            time.sleep(draw.uniform(0, usual))
+            child.kill()
+            child = Child(spark, folder)
+            if draw.random() < 0.5:
+                scene.churn()
+            view = scene.view()
+            view.refresh()
+            scene.judge(view)
+        assert len(view.history().collect()) >= ROUND + 2
+    finally:
+        child.kill()  # one that is left open is an error of the next test that collects garbage
