@@ -165,6 +165,26 @@ def test_a_view_that_nobody_has_takes_no_memory(shop: Callable[..., Shop]) -> No
     assert budget.free == budget.limit
 
 
+def test_a_view_that_is_dropped_takes_no_memory(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+    s.view.drop()
+
+    assert s.wh._budget.free == s.wh._budget.limit
+
+
+def test_what_is_held_is_told(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    s.add(sales=[(1000, 3, 5)])
+    report = s.view.refresh()
+
+    assert report.memory.keys() == s.view.status().memory.keys()
+    assert report.memory["items by item"] > 0
+    assert "items by item" in s.view.explain()
+    assert "items by item" in str(report)
+
+
 def test_one_that_is_not_used_is_dropped(shop: Callable[..., Shop]) -> None:
     s = shop()
     s.add(items=[(60, "new")])

@@ -162,7 +162,9 @@ class Warehouse:
         if name not in self.views and not folder.is_dir():
             raise ConfigError("VIEW_UNKNOWN", f'there is no view "{name}"', hint=_known(self.views))
         freed = remove_folder(folder, f'view "{name}"', wait) if folder.is_dir() else 0
-        self.views.pop(name, None)
+        dropped = self.views.pop(name, None)
+        if dropped is not None:
+            dropped._memory.clear()
         return freed
 
     def vacuum(self, *, forgotten: bool = False, wait: float = 600.0) -> Vacuum:
