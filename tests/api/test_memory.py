@@ -138,7 +138,7 @@ def test_another_process_went_on(shop: Callable[..., Shop]) -> None:
     s.right()
 
 
-def test_losing_it_costs_time_and_no_rows(shop: Callable[..., Shop]) -> None:
+def test_losing_it_costs_time_and_no_rows(shop: Callable[..., Shop], caplog: pytest.LogCaptureFixture) -> None:
     s = shop()
     s.add(sales=[(1000, 3, 5)])
     s.view.refresh()
@@ -149,6 +149,7 @@ def test_losing_it_costs_time_and_no_rows(shop: Callable[..., Shop]) -> None:
     report = s.view.refresh()
 
     assert report.method == "incremental"
+    assert "without what it had in memory" in caplog.text
     s.right()
 
 

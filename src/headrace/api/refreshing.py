@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,6 +26,7 @@ from headrace.spark.sources.source import Scan
 if TYPE_CHECKING:
     from headrace.api.view import View
 
+_LOG = logging.getLogger("headrace")
 _ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no policy forbids
 
 
@@ -101,9 +104,13 @@ class Refreshing:
         if cheaper is not None:
             return self._anew(cheaper)
         if memory.possible:
-            # Memory is a cache: without it the same refresh takes longer.
-            with suppress(*view._engine.query_failures):
-                return self._with_memory(method, plan)
+            try:
+                return self._with_memory(method, plan, self.last["states"])
+            except view._engine.query_failures as problem:
+                # Memory is a cache: without it the same refresh takes longer. The query itself may be what fails.
+                if memory.held:
+                    why = str(problem).splitlines()[0]
+                    _LOG.warning('view "%s": refreshed again without what it had in memory: %s', view.name, why)
             memory.clear()
         try:
             return self._run(method, None, plan, since, until)
@@ -118,12 +125,12 @@ class Refreshing:
         method = "full" if self.last else "initial"
         return self._run(method, reason, self.view._planner.load(), Reached(), self.until)
 
-    def _with_memory(self, method: str, plan: Plan) -> RefreshReport:
+    def _with_memory(self, method: str, plan: Plan, states: Mapping[str, int]) -> RefreshReport:
         """Do a plan with rows looked up in memory; of what turns out not to fit, the next attempt knows. Small indexes
         come before the plan: what they give for a key says in which order to look rows up."""
         view = self.view
         for name, state in view._states.items():
-            state.table.rewind(self.last["states"][name])  # type: ignore[index]
+            state.table.rewind(states[name])
         while True:
             try:
                 probing = view._recall.plan(plan, self.since, self.until)

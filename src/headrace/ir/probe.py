@@ -33,10 +33,7 @@ class Index:
 
     @cached_property
     def leaf(self) -> Snapshot | Load:
-        node = self.rel
-        while not isinstance(node, Snapshot | Load):
-            (node,) = node.inputs  # type: ignore[attr-defined]
-        return node
+        return next(n for n in nodes(self.rel) if isinstance(n, Snapshot | Load))
 
     @property
     def source(self) -> Source | None:
@@ -69,7 +66,7 @@ class Index:
         return sum(isinstance(n, Filter) for n in nodes(self.rel))
 
     def __str__(self) -> str:
-        of = self.source.name if self.source else self.leaf.state  # type: ignore[union-attr]
+        of = self.leaf.state if isinstance(self.leaf, Load) else self.source.name if self.source else "?"
         return f"{of} by {', '.join(map(str, self.keys))}"
 
     @property
