@@ -27,10 +27,10 @@ demo: $(READY) ## see Headrace keep a result up to date
 	$(WITH_JAVA) $(VENV)/bin/headrace demo $(ARGS)
 
 test: $(READY) ## run the tests, without the long ones
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -n 2 $(ARGS)
 
 test-all: $(READY) ## run all tests
-	HEADRACE_LONG=1; export HEADRACE_LONG; $(PYTEST) -m "" $(ARGS)
+	HEADRACE_LONG=1; export HEADRACE_LONG; $(PYTEST) -n 2 -m "" $(ARGS)
 
 test-tpc: $(READY) ## run all queries of TPC-H and TPC-DS
 	$(PYTEST) -m "" tests/tpc/test_tpch.py tests/tpc/test_tpcds.py $(ARGS)

@@ -76,6 +76,7 @@ def bench(
     data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
     cores: Annotated[int, typer.Option(min=1, help="For Spark and for DuckDB.")] = os.cpu_count() or 1,
     memory: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
+    states: Annotated[str, typer.Option(help="Of it, what views may take to look rows up in.")] = "3g",
     timeout: Annotated[int, typer.Option(min=1, help="Seconds until a query is given up.")] = 300,
 ) -> None:
     """Measure refreshes against recomputing, on all TPC-H queries."""
@@ -89,6 +90,7 @@ def bench(
         "warm": warm,
         "cores": cores,
         "memory": memory,
+        "states": states,
         "queries": results,
         "geomean": None,
     }
@@ -107,7 +109,7 @@ def bench(
         _recompute(next(iter(texts.values())), everything, spark, {})
         summary |= {"spark": spark.version, "duckdb": duckdb.__version__}
         for name, sql in texts.items():
-            result = _measure(name, sql, cut, work, everything, spark, cores, timeout, screen.step)
+            result = _measure(name, sql, cut, work, everything, spark, cores, states, timeout, screen.step)
             results.append(result)
             screen.add(result)
             summary["geomean"] = _geomean(results)
@@ -162,6 +164,7 @@ def _measure(
     everything: Path,
     spark: SparkSession,
     cores: int,
+    states: str,
     timeout: int,
     step: Callable[[str], None],
 ) -> Result:
@@ -172,6 +175,8 @@ def _measure(
         "duckdb_s",
         "rows_read",
         "state_bytes",
+        "memory_bytes",
+        "files_skipped",
         "method",
         "initial_s",
     )
@@ -183,7 +188,7 @@ def _measure(
     ours: list[tuple[Any, ...]] | None = None
     try:
         with _limit(timeout, spark):
-            ours = _refresh(name, sql, cut, folder, spark, result, lambda what: step(f"{name}: {what}"))
+            ours = _refresh(name, sql, cut, folder, spark, states, result, lambda what: step(f"{name}: {what}"))
     except Exception as error:
         result["error"] = _first_line(error)
     _release(spark, folder)
@@ -209,11 +214,12 @@ def _refresh(
     cut: tpch.Cut,
     folder: Path,
     spark: SparkSession,
+    states: str,
     result: Result,
     step: Callable[[str], None],
 ) -> list[tuple[Any, ...]]:
     """Load the view, warm it up, measure one refresh, and hand its rows over."""
-    wh = hr.Warehouse(str(folder / "warehouse"), spark=spark)
+    wh = hr.Warehouse(str(folder / "warehouse"), spark=spark, memory=states)
     for table in tpch.KEYS:
         tpch.place(cut.base(table), folder / table, "base")
         wh.source(table, hr.Folder(str(folder / table)))
@@ -232,6 +238,7 @@ def _refresh(
         "load": round(os.getloadavg()[0], 1),
     }
     result |= {"method": report.method, "rows_read": report.rows_read, "state_bytes": report.state_bytes}
+    result |= {"memory_bytes": sum(report.memory.values()), "files_skipped": report.files_skipped}
     return [tuple(row) for row in view.read().collect()]
 
 

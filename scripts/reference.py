@@ -69,10 +69,12 @@ def reasons() -> dict[str, str]:
     return CODES
 
 
-def settings() -> list[tuple[str, str, str]]:
-    from headrace.pipelines.settings import SETTINGS
+def settings(whole: bool) -> list[str]:
+    """The rows of a table: the settings of a whole project, or of a view."""
+    from headrace.pipelines.settings import PROJECT_SETTINGS, SETTINGS
 
-    return [(key, setting.meaning, setting.example) for key, setting in SETTINGS.items()]
+    found = PROJECT_SETTINGS if whole else SETTINGS
+    return [f"| `{key}` | {one.meaning} | `{_cell(one.example)}` |" for key, one in found.items()]
 
 
 def page() -> str:
@@ -87,7 +89,15 @@ def page() -> str:
         "",
         "| property | meaning | example |",
         "| --- | --- | --- |",
-        *(f"| `{key}` | {meaning} | `{_cell(example)}` |" for key, meaning, example in settings()),
+        *settings(whole=False),
+        "",
+        "## Settings of a project",
+        "",
+        "Under `configuration` in its spec, among those of Spark.",
+        "",
+        "| key | meaning | example |",
+        "| --- | --- | --- |",
+        *settings(whole=True),
         "",
         "## Reasons to compute a view from scratch",
         "",

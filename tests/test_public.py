@@ -13,6 +13,7 @@ def test_the_public_names() -> None:
         "ConfigError",
         "DeltaTable",
         "Folder",
+        "Goal",
         "HeadraceError",
         "InternalError",
         "OperatorReport",
@@ -34,6 +35,7 @@ def test_the_public_names() -> None:
         "deadline",
         "downstream_of",
         "every",
+        "least_latency",
         "on_change",
         "on_demand",
     ]

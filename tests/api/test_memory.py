@@ -196,3 +196,23 @@ def test_one_that_is_not_used_is_dropped(shop: Callable[..., Shop]) -> None:
         s.view.refresh()
     assert "sales by item" not in s.held
     s.right()
+
+
+def test_a_state_is_folded_by_what_reading_it_costs(shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its rows are looked up in memory its Segments cost nothing; where they are scanned they are folded soon."""
+    monkeypatch.setattr("headrace.cost.folding.FOLD", 0.03)
+    place = shop()
+    (state,) = place.view._states.values()
+    for n in range(8):
+        place.add(sales=[(1_000 + n, n, n)])
+        assert not any(step.startswith("fold") for step in place.view.refresh().steps)
+    assert state.segments().count == 8
+    place.view._memory.clear()
+    monkeypatch.setattr(type(place.view._memory), "possible", property(lambda _: False))
+    folded = []
+    for n in range(8):
+        place.add(sales=[(2_000 + n, n, n)])
+        folded += [n for step in place.view.refresh().steps if step.startswith("fold")]
+    assert folded
+    assert state.segments().count < 8
+    place.right()

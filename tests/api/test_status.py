@@ -81,3 +81,28 @@ def test_a_view_above_one_that_is_late_is_late(spark: SparkSession, tmp_path: Pa
     with pytest.raises(hr.ConfigError) as unknown:
         warehouse.status(only=["nothing"])
     assert unknown.value.code == "VIEW_UNKNOWN"
+
+
+def test_what_arrived_tells_what_to_expect(spark: SparkSession, tmp_path: Path) -> None:
+    """Every run counts what it found in each source, one that found nothing too; the first load did not arrive."""
+    scene = Scene(spark, tmp_path)
+    view = scene.view()
+    view.refresh()
+    assert view.status().expected == {}
+    assert view.predict()["orders"].moves == 0.5, "nothing is known yet"
+    scene["orders"].change(insert=[(900, "a", 1), (901, "b", 2), (902, "b", 2), (903, "b", 2)])
+    view.refresh()
+    assert view.refresh().method == "unchanged"
+    scene["orders"].change(insert=[(904, "a", 1)], delete=[(900, "a", 1)])
+    view.refresh()
+    orders, refunds = (scene.view().predict()[name] for name in ("orders", "refunds"))
+    assert orders.inserted.sample == (0, 1, 4)
+    assert orders.deleted.sample == (0, 0, 1)
+    assert refunds.inserted.sample == (0, 0, 0)
+    assert refunds.moves < 0.5 < orders.moves
+    assert view.status().expected == {"orders": 2, "refunds": 0}
+    view.refresh(full=True)
+    assert view.predict()["orders"] == orders, "computing anew is no arrival"
+    scene["orders"].change(insert=[(905, "a", 1)])
+    view.refresh(full=True)
+    assert view.predict()["orders"].inserted.sample == (0, 1, 1, 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from fault.child import attach
+from attach import attach
 
 from headrace.cli import app
 

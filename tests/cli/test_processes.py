@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from attach import gateway_of
 from pyspark.sql import SparkSession
 
 from .conftest import Shop
@@ -22,12 +23,8 @@ class Child:
     """A command that begins when it is told to."""
 
     def __init__(self, shop: Shop, command: str, *arguments: str) -> None:
-        gateway = shop.spark.sparkContext._gateway.gateway_parameters
-        environment = os.environ | {
-            "PYSPARK_GATEWAY_PORT": str(gateway.port),
-            "PYSPARK_GATEWAY_SECRET": str(gateway.auth_token),
-            "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
-        }
+        paths = os.pathsep.join([str(TESTS), *sys.path])
+        environment = os.environ | gateway_of(shop.spark) | {"PYTHONPATH": paths}
         spec = str(shop.root / "spark-pipeline.yml")
         self.process = subprocess.Popen(
             [sys.executable, str(TESTS / "cli" / "child.py"), command, "--spec", spec, *arguments],

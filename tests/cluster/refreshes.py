@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,8 @@ from pyspark.sql import SparkSession
 import headrace as hr
 from headrace.runtime.progress import StepDone
 
-ROWS = 60_000  # more than one task handles by itself, so that the executors hold what a step leaves for the next
+ROWS = 160_000  # more than the driver works through by itself
+KEYS = 80_000
 SQL = """
     SELECT a.k, count(*) AS n, sum(b.x) AS x, max(a.x) AS most
     FROM t a LEFT JOIN u b ON a.k = b.k GROUP BY a.k
@@ -39,6 +41,15 @@ def executors() -> list[int]:
         return pid == os.getpid()
 
     return [int(pid) for pid, _, args in rows if "CoarseGrainedExecutorBackend" in args and ours(int(pid))]
+
+
+def an_executor() -> int:
+    """One of them, once there is one: the cluster starts another for each that was killed."""
+    until = time.monotonic() + 60
+    while not (found := executors()):
+        assert time.monotonic() < until, "no executor for a minute"
+        time.sleep(0.2)
+    return found[0]
 
 
 def main() -> None:
@@ -60,7 +71,7 @@ def main() -> None:
     def arrive(number: int, rows: int) -> None:
         for name in ("t", "u"):
             (folder / name).mkdir(exist_ok=True)
-            columns = {"k": [draw.randrange(20_000) for _ in range(rows)], "x": list(range(rows))}
+            columns = {"k": [draw.randrange(KEYS) for _ in range(rows)], "x": list(range(rows))}
             pq.write_table(pa.table(columns), folder / name / f"{number}.parquet")
 
     arrive(0, ROWS)
@@ -76,7 +87,7 @@ def main() -> None:
             if isinstance(event, StepDone):
                 steps.append(event.name)
                 if len(steps) == number:
-                    os.kill(executors()[0], signal.SIGKILL)
+                    os.kill(an_executor(), signal.SIGKILL)
                     print("killed an executor after step", number, flush=True)
 
         print(view.refresh(progress=progress).method, view.check().agrees, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 from fault.scene import TABLES, Scene
@@ -10,6 +11,7 @@ from oracle import same_rows
 from pyspark.sql import SparkSession
 
 import headrace as hr
+from headrace.runtime.progress import RunDone, StepBegan, StepDone
 
 VIEWS = {
     "per_customer": "SELECT customer, count(*) AS n, sum(amount) AS amount FROM orders GROUP BY customer",
@@ -54,6 +56,45 @@ def test_each_is_its_batch_answer(pipeline: Pipeline) -> None:
     again = pipeline.open()
     again.refresh()
     pipeline.agrees(again)
+
+
+def test_those_that_do_not_read_each_other_go_side_by_side(pipeline: Pipeline) -> None:
+    warehouse = pipeline.open()
+    meeting, began = Barrier(2, timeout=60), list[str]()
+
+    def meet(event: object) -> None:
+        if isinstance(event, StepDone) and event.view != "summary" and event.view not in began:
+            began.append(event.view)
+            met.append(Thread(target=meeting.wait))
+            met[-1].start()  # each waits for the other, and who tells must not wait
+        if isinstance(event, RunDone):
+            done.append(event.view)
+
+    met, done = list[Thread](), list[str]()
+    report = warehouse.refresh(progress=meet)
+    for thread in met:
+        thread.join()
+    assert len(met) == 2
+    assert not meeting.broken
+    assert done[-1] == "summary"
+    assert list(report.refreshed)[-1] == "summary"
+    pipeline.agrees(warehouse)
+
+
+def test_interrupted_in_the_middle(pipeline: Pipeline) -> None:
+    """Ctrl-C ends the wave at once, and the runs beside it at their next step; what follows goes on from there."""
+    for parallel in (1, 2):
+        pipeline.churn()
+        warehouse = pipeline.open()
+
+        def interrupt(event: object) -> None:
+            if isinstance(event, StepBegan):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            warehouse.refresh(progress=interrupt, parallel=parallel)
+        warehouse.refresh(parallel=parallel)
+        pipeline.agrees(warehouse)
 
 
 def test_only_what_changed_is_touched(pipeline: Pipeline) -> None:

@@ -10,20 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
-
-
-def attach() -> SparkSession:
-    """The session of the JVM that PYSPARK_GATEWAY_PORT names."""
-    gateway = launch_gateway()
-    jvm = gateway.jvm
-    java = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
-        jvm.org.apache.spark.SparkContext.getOrCreate()
-    )
-    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
-    return SparkSession(context, jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get().cloneSession())
+from attach import attach
 
 
 def main() -> None:

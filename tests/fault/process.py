@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from attach import gateway_of
 from pyspark.sql import SparkSession
 
 TESTS = Path(__file__).parents[1]
@@ -16,12 +17,8 @@ class Child:
     """A process with the view of a scene in it, in the Spark of this one. It gets ready while others work."""
 
     def __init__(self, spark: SparkSession, folder: Path, *, wait: float = 60.0) -> None:
-        gateway = spark.sparkContext._gateway.gateway_parameters
-        environment = os.environ | {
-            "PYSPARK_GATEWAY_PORT": str(gateway.port),
-            "PYSPARK_GATEWAY_SECRET": str(gateway.auth_token),
-            "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
-        }
+        paths = os.pathsep.join([str(TESTS), *sys.path])
+        environment = os.environ | gateway_of(spark) | {"PYTHONPATH": paths}
         self.process = subprocess.Popen(
             [sys.executable, str(TESTS / "fault" / "child.py"), str(folder), str(wait)],
             stdin=subprocess.PIPE,

@@ -8,14 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import faults
+from headrace.cost.folding import Folding
 
 from .scene import Scene
 
 
 @pytest.fixture(autouse=True)
 def _folds_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every second Segment is folded, so that runs come by all points."""
-    monkeypatch.setattr("headrace.spark.state._MANY_SEGMENTS", 1)
+    """Every refresh folds its states, so that it comes by all points."""
+    monkeypatch.setattr(Folding, "due", lambda *_: True)
 
 
 @pytest.fixture(scope="module")

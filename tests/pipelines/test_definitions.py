@@ -43,6 +43,28 @@ def five():
     assert read == {"one": [1], "two": [2], "three": [10], "four": [2, 2, 10], "five": [10]}
 
 
+def test_columns_with_the_long_name_of_their_table(spark: SparkSession, tmp_path: Path) -> None:
+    sql = f"""
+        {ONE};
+        CREATE MATERIALIZED VIEW two AS SELECT default.one.x + 1 AS x, named_struct('x', 7) AS one FROM one;
+        CREATE MATERIALIZED VIEW three AS
+            SELECT spark_catalog.default.one.x AS a, `default`.`two` . x AS b, two.one.x AS c, default.two.one.x AS d
+            FROM spark_catalog.default.one JOIN default.two ON default.ONE.x < default.two.x WHERE default.two.x > 0;
+        CREATE MATERIALIZED VIEW four AS SELECT default.one.*, t.x AS y FROM default.one JOIN default.two AS t;
+    """
+    made = opened(spark, tmp_path, {"a.sql": sql})
+    made.run()
+    read = {n: [tuple(r) for r in v.read().collect()] for n, v in made.warehouse.views.items() if n != "two"}
+    assert read == {"one": [(1,)], "three": [(1, 2, 7, 7)], "four": [(1, 2)]}
+    with pytest.raises(hr.QueryError) as caught:
+        opened(
+            spark,
+            tmp_path / "not",
+            {"a.sql": f"{ONE}; CREATE MATERIALIZED VIEW v AS SELECT default.one.x FROM one AS o"},
+        )
+    assert caught.value.code == "NOT_RESOLVED"
+
+
 def test_other_databases(spark: SparkSession, tmp_path: Path) -> None:
     sql = f"""
         {ONE};
@@ -66,6 +88,73 @@ def test_settings_hold_for_what_follows(spark: SparkSession, tmp_path: Path) -> 
     made = opened(spark, tmp_path, {"a.sql": sql})
     made.run()
     assert [made.warehouse.views[n].read().collect()[0][0] for n in "ab"] == ["0", "9"]
+
+
+def test_settings_of_a_temporary_view_go_with_it(spark: SparkSession, tmp_path: Path) -> None:
+    sql = """
+        SET spark.sql.session.timeZone = Asia/Tokyo;
+        SET spark.sql.ansi.enabled = false;
+        CREATE TEMPORARY VIEW inner AS SELECT date_format(timestamp_seconds(0), 'H') AS h, CAST('x' AS INT) AS n;
+    """
+    files = {"a.sql": sql, "b.sql": "CREATE MATERIALIZED VIEW outer AS SELECT h, n FROM inner"}
+    made = opened(spark, tmp_path / "one", files)
+    made.run()
+    assert [tuple(r) for r in made.warehouse.views["outer"].read().collect()] == [("9", None)]
+    other = "SET spark.sql.session.timeZone = UTC; CREATE TEMPORARY VIEW more AS SELECT 1 AS x"
+    both = "CREATE MATERIALIZED VIEW both AS SELECT * FROM inner CROSS JOIN more"
+    with pytest.raises(hr.QueryError) as caught:
+        opened(spark, tmp_path / "two", {**files, "c.sql": other, "d.sql": both})
+    assert caught.value.code == "SETTINGS_CONFLICT"
+    assert '"inner" and "more"' in caught.value.message
+    own = {**files, "c.sql": other, "d.sql": "SET spark.sql.session.timeZone = Asia/Kolkata; " + both}
+    made = opened(spark, tmp_path / "three", own)
+    made.run()
+    assert made.warehouse.views["both"].read().collect()[0]["h"] == "9", "what was resolved with its own stays so"
+
+
+def test_what_is_not_followed_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    files = {
+        "a.sql": "CREATE MATERIALIZED VIEW a USING parquet PARTITIONED BY (x) COMMENT 'what it is' AS SELECT 1 AS x",
+        "b.py": PYTHON
+        + """
+@dp.materialized_view(cluster_by=["x"], comment="of b")
+def b():
+    return spark.table("a")
+
+@dp.materialized_view(format="delta")
+def c():
+    return spark.table("a")
+""",
+    }
+    made = opened(spark, tmp_path, files)
+    told = {name: " ".join(notes) for name, notes in made.notes.items()}
+    assert told.keys() == {"a", "b"}
+    assert "parquet" in told["a"]
+    assert "by x" in told["a"]
+    assert "by x" in told["b"]
+    made.run()
+    described = {n: v._result.table.metadata().description for n, v in made.warehouse.views.items()}
+    assert described == {"a": "what it is", "b": "of b", "c": None}
+
+
+def test_settings_of_headrace(spark: SparkSession, tmp_path: Path) -> None:
+    spec = SPEC.replace("configuration:", 'configuration:\n  headrace.memory: "64m"\n  headrace.retain: "3"')
+    text = "CREATE MATERIALIZED VIEW {} TBLPROPERTIES ('headrace.goal' = '{}') AS SELECT 1 AS x"
+    made = opened(spark, tmp_path, {"a.sql": text.format("a", "least_latency(memory=1m)")}, spec)
+    assert made.warehouse.retain == 3
+    assert made.warehouse._budget.limit == 64 << 20
+    assert made.warehouse.views["a"].goal == hr.least_latency(memory="1m")
+    assert made.warehouse.views["a"]._memory.room == 1 << 20
+    short = opened(spark, tmp_path, {"a.sql": text.format("a", "2k").replace(".goal", ".memory")})
+    assert short.warehouse.views["a"].goal == hr.least_latency(memory="2k")
+    more = "'headrace.memory' = '1k', 'headrace.goal'"
+    with pytest.raises(hr.ConfigError) as both:
+        opened(spark, tmp_path, {"a.sql": text.format("a", "least_latency").replace("'headrace.goal'", more)})
+    assert both.value.code == "GOAL"
+    with pytest.raises(hr.ConfigError) as caught:
+        opened(spark, tmp_path, {"a.sql": text.format("a", "fastest")})
+    assert caught.value.code == "GOAL"
+    assert "a.sql:1" in (caught.value.at or "")
 
 
 def test_declared_columns(spark: SparkSession, tmp_path: Path) -> None:
@@ -231,6 +320,9 @@ SPECS = {
     "a number in the configuration": (SPEC.replace('"2"', "2"), "PIPELINE_SPEC_DICT_VALUE_NOT_STRING"),
     "a glob that Spark refuses": (SPEC.replace("/**", "/**/*.sql"), "PIPELINE_SPEC_INVALID_GLOB_PATTERN"),
     "storage without a scheme": (SPEC.replace("file://", ""), "PIPELINE_STORAGE_ROOT_INVALID"),
+    "a setting of ours that is none": (SPEC.replace("spark.sql.sh", "headrace.sh"), "SETTING_UNKNOWN"),
+    "no number of versions": (SPEC.replace('spark.sql.shuffle.partitions: "2', 'headrace.retain: "0'), "RETAIN"),
+    "no memory": (SPEC.replace("spark.sql.shuffle.partitions", "headrace.memory").replace("2", "lots"), "MEMORY_SIZE"),
     "not YAML": ("name: [", "PIPELINE_SPEC_INVALID"),
     "nothing": ("", "PIPELINE_SPEC_INVALID"),
 }

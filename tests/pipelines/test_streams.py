@@ -164,3 +164,29 @@ def hand_on():
     events.arrive((1, 8), (2, 8))
     project.run()
     assert sorted(r["x"] for r in events.spark.read.parquet(str(out)).collect()) == [1, 2, 8]
+
+
+def test_drop_and_vacuum(events: Events) -> None:
+    made = events.open()
+    made.run()
+    with pytest.raises(hr.ConfigError) as caught:
+        made.drop("events")
+    assert caught.value.code == "VIEW_IN_USE"
+    assert "counts, some" in caught.value.message
+    assert made.drop("some") > 0
+    made = events.open()
+    made.run()
+    events.judge(made)
+    left = made.streams["events"].folder / "table" / "segment-left"
+    left.mkdir()
+    (left / "part-0.parquet").write_bytes(b"x" * 100)
+    assert made.vacuum().freed == {"counts": 0, "events": 100, "some": 0}
+    fewer = opened(events.spark, events.folder, {"views.sql": COUNTS})
+    told = fewer.vacuum()
+    assert told.forgotten.keys() == {"some"}
+    assert told.bytes == 0
+    assert fewer.vacuum(forgotten=True).bytes == told.forgotten["some"]
+    assert fewer.vacuum().forgotten == {}
+    made = events.open()
+    made.run()
+    events.judge(made)

@@ -189,3 +189,17 @@ def test_nan_enters_and_leaves_a_sum(check: Check) -> None:
             )
         ),
     )
+
+
+def test_arrays_with_and_without_nulls_in_a_union(check: Check) -> None:
+    """collect_list promises that no element is NULL; above a union that is no promise any more."""
+    check(
+        "SELECT sort_array(collect_list(q1.a)) AS c1 FROM t2 AS q1 UNION SELECT q3.arr AS c1 FROM t4 AS q3",
+        History(
+            (
+                batch(t2=insert((0, 0, -1.0, True)), t4=insert((1, (1, 2), None, DAY))),
+                batch(t2=delete((0, 0, -1.0, True)), t4=insert((1, (2, None, 2), D("2.00"), DAY))),
+                batch(t4=insert((0, None, D("2.00"), DAY))),
+            )
+        ),
+    )

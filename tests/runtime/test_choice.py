@@ -54,6 +54,19 @@ def test_of_few_rows_seconds_tell_nothing() -> None:
     assert known.better_anew(SCANNED, 10, 1000) is None
 
 
+def test_alternatives_are_told_with_what_they_cost() -> None:
+    assert Experience().alternatives(5, 100) == []
+    known = Experience().after(FULL, 10, 1_000_000).after(SCANNED, 4, 1_000).after(incremental(2), 1, 1_000)
+
+    told = known.alternatives(2_000, 2_000_000)
+    assert [(c["plan"], c["rows"], c["seconds"]) for c in told] == [
+        ("changes worked in, rows looked up in 2 large tables", 2_000, 2),
+        ("changes worked in, tables scanned", 2_000, 8),
+        ("from scratch", 2_000_000, 20),
+    ]
+    assert known.alternatives(None, 2_000_000)[0]["rows"] == 1_000, "as many as the last runs had"
+
+
 seconds = st.floats(0.001, 1e4)
 rows = st.integers(0, 10**9)
 

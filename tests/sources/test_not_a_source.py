@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,16 @@ def test_constants_and_cached_frames_are_read(warehouse: hr.Warehouse, tmp_path:
 
 def test_a_table_of_another_database(warehouse: hr.Warehouse, tmp_path: Path) -> None:
     spark = warehouse.spark
-    spark._jvm.java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "derby.log"))  # type: ignore[union-attr]
-    told = {"url": "jdbc:derby:memory:headrace;create=true", "driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver"}
-    spark.range(3).write.format("jdbc").options(**told, dbtable="numbers").save()
-    problem = refused(warehouse, spark.read.format("jdbc").options(**told, dbtable="numbers").load())
+
+    def asked() -> hr.HeadraceError:
+        spark._jvm.java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "derby.log"))  # type: ignore[union-attr]
+        told = {"url": "jdbc:derby:memory:headrace;create=true"}
+        told["driver"] = "org.apache.derby.iapi.jdbc.AutoloadedDriver"
+        spark.range(3).write.format("jdbc").options(**told, dbtable="numbers").save()
+        return refused(warehouse, spark.read.format("jdbc").options(**told, dbtable="numbers").load())
+
+    with ThreadPoolExecutor(1) as pool:  # Derby changes the thread that starts it
+        problem = pool.submit(asked).result()
     assert problem.code == "NOT_A_SOURCE"
     assert "another database" in problem.message
 

@@ -10,11 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.api.operators import operators
+from headrace.api.status import arrivals
 from headrace.api.telling import Telling
+from headrace.cost.folding import Folding
 from headrace.errors import StateError
 from headrace.faults import effect
 from headrace.ir.plan import Plan
 from headrace.ir.time import Reached, Situation
+from headrace.runtime.arrivals import Arrival, History
 from headrace.runtime.choice import FULL, Experience, incremental
 from headrace.runtime.pace import Pace
 from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from headrace.api.view import View
 
 _LOG = logging.getLogger("headrace")
+_COUNTED = ("REQUESTED", "POLICY_FULL", "CHEAPER", "RUN_FAILED")  # reasons with which changes are known all the same
 _ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no policy forbids
 
 
@@ -93,11 +97,15 @@ class Refreshing:
         assert self.last is not None
         moved = {n for n in view._planner.sources if self._delta(n).rows}
         if not moved and since == until:
+            view._quiet.append(self.started)
             if not view._tidy:  # a process that ended after its commit has left something behind
                 view._clean()
             return told(view, self.last["number"], "unchanged", None, self.started, since, until, None, Measures())
         shrinking = {n for n in moved if self._delta(n).leaving}
         plan = view._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)))
+        for name, state in view._states.items():
+            state.table.rewind(self.last["states"][name])
+        plan = view._recall.near(plan, since, until)
         method, memory = "incremental" if moved else "unchanged", view._memory
         memory.begin((self.last["number"], self.last["record"]["started"]))
         cheaper = self._better_anew(plan) if view.refresh_policy == "AUTO" and plan.steps else None
@@ -109,7 +117,7 @@ class Refreshing:
             except view._engine.query_failures as problem:
                 # Memory is a cache: without it the same refresh takes longer. The query itself may be what fails.
                 if memory.held:
-                    why = str(problem).splitlines()[0]
+                    why = view._engine.said(problem)
                     _LOG.warning('view "%s": refreshed again without what it had in memory: %s', view.name, why)
             memory.clear()
         try:
@@ -119,7 +127,7 @@ class Refreshing:
                 raise
             # Rows of different versions meet in an incremental run, and an expression may fail on a pair that
             # no version has. Whether the query itself fails, only the whole answer tells.
-            return self._anew(Reason("RUN_FAILED", str(problem).splitlines()[0]))
+            return self._anew(Reason("RUN_FAILED", view._engine.said(problem)))
 
     def _anew(self, reason: Reason) -> RefreshReport:
         method = "full" if self.last else "initial"
@@ -165,6 +173,21 @@ class Refreshing:
 
     def _delta(self, name: str) -> Scan:
         return self.view._sources[name].delta(self.since.at(name), self.until.at(name))
+
+    def _arrivals(self, reason: Reason | None) -> dict[str, History]:
+        """How each source has moved, up to now. What there was before the first run did not arrive, and what cannot be
+        told from it neither; runs that found nothing are told of by the next that finds something."""
+        view, known = self.view, arrivals(self.last)
+        counted = reason is None or reason.code in _COUNTED
+        for name in view._sources if self.last and counted and self.since != self.until else ():
+            history = known.get(name, History())
+            for at in view._quiet:
+                history = history.add(Arrival(at, 0))
+            if self.last and name in self.last["positions"]:
+                new = self._delta(name)
+                history = history.add(Arrival(self.started, new.rows - new.leaving, new.leaving))
+            known[name] = history
+        return {name: h for name, h in known.items() if name in view._sources}
 
     def _reason_to_load(self, full: bool) -> Reason | None:
         view, last, since, until, settings = self.view, self.last, self.since, self.until, self.settings
@@ -230,11 +253,14 @@ class Refreshing:
         why = str(reason) if reason else None
         self.progress(RunBegan(view.name, method, why, len(plan.steps), rows_in, expected))
         watch = Telling(view.name, method, plan, pace.steps.get(method, {}), self.progress)
+        segments = {n: s.segments() for n, s in view._states.items()} if plan.situation else {}
+        folding = Folding(**last.get("folding", {})) if last and plan.situation else Folding()
         read = any(view.name in other.below for other in view.warehouse.views.values())
         try:
             run = view._engine.run(
                 *(view.name, plan, view._sources, view._states, view._result, since, until),
                 feed=read,
+                fold=[n for n, s in segments.items() if folding.due(n, s)],
                 watch=watch,
                 memory=view._memory if view._memory.possible else None,
             )
@@ -249,6 +275,7 @@ class Refreshing:
         if plan.steps:
             rows = sum(rows_in.values()) if plan.situation else self._everything
             known = known.after(self._kind(plan), report.seconds - built, rows)
+        folding = folding.after(segments, run.measures.scans, run.measures.folded)
         record = report.record()
         with effect("result committed"):
             view._result.commit(
@@ -266,10 +293,13 @@ class Refreshing:
                     "settings": self.settings,
                     "paces": pace.runs,
                     "step_paces": pace.steps,
+                    "arrivals": {n: h.record() for n, h in self._arrivals(reason).items()},
+                    "folding": {"paid": folding.paid, "factor": folding.factor},
                     "experience": {"seconds": known.seconds, "rows": known.rows},
                     "record": record,
                 },
             )
+        view._quiet.clear()
         view._memory.settle((number, record["started"]))
         view._recall.ran(plan)
         view._history.add(record)
@@ -312,6 +342,7 @@ def told(
         bytes_read=measures.bytes_read,
         steps=measures.seconds,
         memory=view._memory.bytes(),
+        files_skipped=measures.files_skipped,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
+from headrace.runtime.arrivals import History, predict
 from headrace.runtime.status import Failure, LastRun, ViewStatus
 from headrace.spark.sources.source import SourceReader
 
@@ -56,7 +57,18 @@ def _status(view: View, behind: tuple[str, ...]) -> ViewStatus:
         bytes=result.bytes() if last else 0,
         states={n: s.table.again().bytes() for n, s in view._states.items() if s.sound()},
         memory=view._memory.bytes(),
+        expected=_expected(last),
     )
+
+
+def _expected(last: Mapping[str, Any] | None) -> dict[str, float]:
+    found = predict(arrivals(last))
+    return {n: p.inserted.mean + p.deleted.mean for n, p in found.items() if p.inserted.sample}
+
+
+def arrivals(last: Mapping[str, Any] | None) -> dict[str, History]:
+    """How sources had moved up to a run, by what its commit says."""
+    return {n: History.restore(record) for n, record in (last or {}).get("arrivals", {}).items()}
 
 
 def position(last: Mapping[str, Any] | None, name: str, source: SourceReader) -> int:

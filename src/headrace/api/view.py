@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import deque
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 from headrace.api.check import check
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
-from headrace.api.status import last_run, position, unread
-from headrace.errors import QueryError, StateError
+from headrace.api.status import arrivals, last_run, position, unread
+from headrace.errors import HeadraceError, QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.time import Reached
 from headrace.planner.explain import explain, explain_data
 from headrace.planner.simple import Planner
+from headrace.runtime.arrivals import KEPT, Prediction, predict
+from headrace.runtime.arrivals import History as Arrivals
 from headrace.runtime.check import Check
+from headrace.runtime.choice import Experience
+from headrace.runtime.goal import Goal
 from headrace.runtime.lease import lease
 from headrace.runtime.policy import Policy
 from headrace.runtime.progress import Progress, silent
@@ -45,17 +50,22 @@ class View:
         refresh_policy: str,
         policy: Policy | None,
         conf: Mapping[str, str],
+        goal: Goal,
+        comment: str | None,
     ) -> None:
         self.warehouse = warehouse
         self.name = name
         self.query = query
         self.refresh_policy = refresh_policy
         self.policy = policy
+        self.goal = goal
+        self.comment = comment
         self._engine = warehouse._engine.fork(conf)
         self._folder = warehouse.path / "views" / file_name(name)
         self._history = History(self._folder / "history")
         self._tidy = False
-        self._memory = Memory(warehouse._budget)
+        self._quiet: deque[float] = deque(maxlen=KEPT)  # when refreshes found nothing, since one that found something
+        self._memory = Memory(warehouse._budget, goal.memory)
         self._define()
         if refresh_policy.startswith("INCREMENTAL"):
             self._check_incremental()
@@ -102,7 +112,19 @@ class View:
             policy=self.refresh_policy,
             seconds=last["paces"] if last else {},
             memory=self._memory.bytes(),
+            costs=self._costs(last) if last and self.refresh_policy != "FULL" else (),
         )
+
+    def _costs(self, last: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What the ways to refresh are expected to cost for the delta that is expected next."""
+        expected = predict(arrivals(last))
+        known = any(p.inserted.sample for p in expected.values())
+        changed = round(sum(p.inserted.mean + p.deleted.mean for p in expected.values())) if known else None
+        try:
+            everything = sum(s.snapshot(position(last, n, s)).rows for n, s in self._sources.items())
+        except HeadraceError:  # a source that cannot be read is told of elsewhere
+            return []
+        return Experience(**last.get("experience", {})).alternatives(changed, everything)
 
     def history(self) -> DataFrame:
         """All runs, the failed ones too: when, how and why, rows by source, seconds by step, sizes."""
@@ -112,6 +134,13 @@ class View:
         """Rows that are not read yet, by source; all of its rows where the view will have to be computed anew."""
         last = self._result.again().last_run()
         return {n: unread(s, position(last, n, s)) for n, s in self._sources.items()}
+
+    def predict(self, horizon: float | None = None) -> dict[str, Prediction]:
+        """The next delta of each source: its rows, the chance that there are any, and whether no more are expected, by
+        what earlier runs found. ``horizon`` is the seconds from the last run to the next; without it the next is taken
+        to be like those before it."""
+        known = arrivals(self._result.again().last_run())
+        return predict({name: known.get(name, Arrivals()) for name in self._sources}, horizon)
 
     def status(self) -> ViewStatus:
         """How the view stands: its last run, what waits for it, what it takes on disk."""
@@ -181,7 +210,7 @@ class View:
         self._states = {k.name: State(self._folder / "states", k) for k in self._planner.kept}
         self._memory.clear()
         self._recall = Recall(self._memory, self._sources, self._states)
-        self._result = Table(self._folder / "table", self._query.schema, feed=True)
+        self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
 
     def _check_incremental(self) -> None:
         """Refuse a view of which every run would compute all that is not row by row again."""

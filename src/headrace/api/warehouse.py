@@ -11,12 +11,14 @@ from headrace.api.feed import Feed
 from headrace.api.removal import remove_folder, vacuum
 from headrace.api.status import statuses
 from headrace.api.view import View
+from headrace.api.wave import Wave
 from headrace.errors import ConfigError, QueryError
+from headrace.runtime.goal import Goal, parse_goal
 from headrace.runtime.memory_size import MemorySize, in_bytes
 from headrace.runtime.policy import Policy
 from headrace.runtime.policy_text import parse
-from headrace.runtime.progress import Progress, RunFailed, RunSkipped, silent
-from headrace.runtime.report import PipelineError, PipelineReport, RefreshReport
+from headrace.runtime.progress import Progress, silent
+from headrace.runtime.report import PipelineError, PipelineReport
 from headrace.runtime.status import ViewStatus
 from headrace.runtime.vacuum import Vacuum
 from headrace.spark.engine import Budget, Engine
@@ -73,12 +75,15 @@ class Warehouse:
         policy: Policy | str | None = None,
         refresh_policy: str = "AUTO",
         conf: Mapping[str, str] | None = None,
+        goal: Goal | str | None = None,
+        comment: str | None = None,
     ) -> View:
         """Define a view, or continue one that is there: the same definition goes on where it was.
 
         ``policy`` says when a service refreshes it (``every("10 min") | after_rows(1000)``, also as text); without one
         that is when anything it reads has changed. ``refresh_policy`` says how. ``conf`` are settings of Spark's that
-        hold for this view alone."""
+        hold for this view alone. ``goal`` is what to refresh it for (``least_latency(memory="2g")``, also as text).
+        ``comment`` is what its table says of itself."""
         self._check_name("view", name)
         if refresh_policy not in POLICIES:
             raise ConfigError(
@@ -86,7 +91,9 @@ class Warehouse:
                 f'view "{name}": there is no refresh policy {refresh_policy!r}',
                 hint=f"use one of {', '.join(POLICIES)}",
             )
-        view = View(self, name, query, refresh_policy, parse(policy) if isinstance(policy, str) else policy, conf or {})
+        when = parse(policy) if isinstance(policy, str) else policy
+        what = parse_goal(goal) if isinstance(goal, str) else goal or Goal()
+        view = View(self, name, query, refresh_policy, when, conf or {}, what, comment)
         if name in self._below(view):
             raise QueryError(
                 "CYCLE",
@@ -103,43 +110,32 @@ class Warehouse:
         full: bool | Collection[str] = False,
         wait: float = 600.0,
         progress: Progress = silent,
+        parallel: int = 2,
     ) -> PipelineReport:
-        """Refresh all views, each after those it reads, and feeds where there are some. One that fails keeps its last
-        good result; so do those above it, the others go on, and when all is done the first failure is raised with the
-        report as its note.
+        """Refresh all views, each after those it reads and ``parallel`` of them side by side, and feeds where there are
+        some. One that fails keeps its last good result; so do those above it, the others go on, and when all is done
+        the first failure is raised with the report as its note.
 
         ``only`` names those to refresh: what they read stays as it is unless it is named too. ``full`` computes all of
         them from scratch, or those that it names. A feed that reads one which begins anew must begin anew too."""
         parts: dict[str, View | Feed] = {**self.feeds, **self.views}
         chosen = frozenset(parts) if only is None else self._known(only)
         anew = set(self._known(full) if not isinstance(full, bool) else chosen if full else ())
-        refreshed: dict[str, RefreshReport] = {}
-        failed: dict[str, Exception] = {}
-        skipped: dict[str, str] = {}
         below = self._graph()
         for name in TopologicalSorter(below).static_order():
             if name in self.feeds and any(b in anew and b in self.feeds for b in below[name]):
                 anew.add(name)
-            if name not in chosen and name not in anew:
-                continue
-            blocked = next((b for b in sorted(below[name]) if b in failed or b in skipped), None)
-            if blocked is not None:
-                skipped[name] = skipped.get(blocked, blocked)
-                progress(RunSkipped(name, skipped[name]))
-                continue
-            try:
-                refreshed[name] = parts[name].refresh(full=name in anew, wait=wait, progress=progress)
-            except Exception as problem:
-                failed[name] = problem
-                progress(RunFailed(name, problem))
-        report = PipelineReport(refreshed, failed, skipped)
-        if failed:
+        wave = Wave(
+            *(parts, below, chosen | anew, frozenset(anew)), wait=wait, progress=progress, parallel=max(parallel, 1)
+        )
+        report = wave.run()
+        if report.failed:
             raise PipelineError(
                 "VIEWS_FAILED",
-                f"{len(failed)} of {len(chosen | anew)} views could not be refreshed\n{report}",
+                f"{len(report.failed)} of {len(chosen | anew)} views could not be refreshed\n{report}",
                 report=report,
                 hint="mend what each says and refresh again: what was refreshed stays, the rest is tried anew",
-            ) from next(iter(failed.values()))
+            ) from next(iter(report.failed.values()))
         return report
 
     def status(self, *, only: Collection[str] | None = None) -> dict[str, ViewStatus]:

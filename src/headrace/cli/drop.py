@@ -14,16 +14,21 @@ from headrace.cli.terminal import size
 def drop(
     context: typer.Context,
     view: Annotated[
-        str, typer.Argument(help="A view, also one that is not defined any more.", metavar="VIEW", show_default=False)
+        str,
+        typer.Argument(
+            help="A view or streaming table; also a view that is not defined any more.",
+            metavar="VIEW",
+            show_default=False,
+        ),
     ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     spec: Spec = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove all that a view keeps.
+    """Remove all that a view or a streaming table keeps.
 
-    Its result, its states and its history; refused while another view reads it. Its definition stays where it is:
+    Its result, its states and its history; refused while another one reads it. Its definition stays where it is:
     while the project has it, the next run computes the view anew.
     """
     if not yes:
@@ -31,6 +36,6 @@ def drop(
             raise typer.BadParameter("nobody can be asked here", param_hint="--yes is needed")
         typer.confirm(f'Remove the result, the states and the history of "{view}"?', abort=True)
     with explained(as_json) as output, opened(context, output, spec, master) as project:
-        freed = project.warehouse.drop(view)
+        freed = project.drop(view)
         output.line(view=view, bytes=freed)
-        output.console.print(f'view "{view}" is dropped: {size(freed)} freed')
+        output.console.print(f'"{view}" is dropped: {size(freed)} freed')

@@ -8,8 +8,9 @@ from rich.text import Text
 from headrace.api import View
 from headrace.cli.opening import opened
 from headrace.cli.options import AsJson, Master, Spec
-from headrace.cli.output import explained
+from headrace.cli.output import Output, explained
 from headrace.cli.terminal import table
+from headrace.pipelines.project import Project
 
 
 def dry_run(
@@ -26,17 +27,27 @@ def dry_run(
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         shown = table("name", "maintained", cut="maintained")
         for name, stream in project.streams.items():
-            output.line(name=name, kind="stream", reads=sorted(stream.below))
+            notes = project.notes.get(name, ())
+            output.line(name=name, kind="stream", reads=sorted(stream.below), notes=notes)
             shown.add_row(name, "its flows append to it")
         for name, view in project.warehouse.views.items():
             facts = upkeep(view)
-            output.line(name=name, kind="materialized view", **facts)
+            output.line(name=name, kind="materialized view", **facts, notes=project.notes.get(name, ()))
             shown.add_row(name, _words(facts))
             for part in facts["recomputed"]:
                 shown.add_row("", Text(f"{part['operator']}: {part['reason']}", "yellow"))
         output.console.print(shown)
+        tell_notes(output, project)
         count = len(project.streams) + len(project.warehouse.views)
         output.console.print(f"\n{project.name}: {count} definitions are in order; nothing was run")
+
+
+def tell_notes(output: Output, project: Project) -> None:
+    """Say what is not followed of definitions."""
+    for name, notes in project.notes.items():
+        for note in notes:
+            text = Text(f"{name} ({project.places[name]}): {note}", "yellow")
+            output.console.print(text, soft_wrap=not output.console.is_terminal)
 
 
 def upkeep(view: View) -> dict[str, Any]:

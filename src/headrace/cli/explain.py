@@ -13,7 +13,7 @@ import headrace as hr
 from headrace.cli.opening import aside, opened, view_of
 from headrace.cli.options import AsJson, Master, Spec
 from headrace.cli.output import Output, explained
-from headrace.cli.terminal import line, seconds, size, table
+from headrace.cli.terminal import count, line, seconds, size, table
 from headrace.errors import ConfigError
 from headrace.planner.dot import dot
 
@@ -142,6 +142,12 @@ def _show(output: Output, data: dict[str, Any]) -> None:
     for step in data["steps"]:
         steps.add_row(step["do"], line(step["what"]))
     console.print(steps)
-    if data["seconds"]:
+    if data["costs"]:
+        console.print()
+        costs = table("for the next delta, by earlier runs", "rows", "seconds", right=("rows", "seconds"))
+        for cost in data["costs"]:
+            costs.add_row(cost["plan"], count(cost["rows"]), seconds(cost["seconds"]))
+        console.print(costs)
+    elif data["seconds"]:
         told = ", ".join(f"{method} {seconds(taken)} s" for method, taken in data["seconds"].items())
         console.print(f"\nearlier runs took about: {told}", soft_wrap=True)

@@ -134,33 +134,36 @@ class _Lines:
 
 
 class _InHand:
-    """The view and the step in hand, how long it takes and how long it was expected to take."""
+    """A line for each view in hand: its step, how long that takes and how long it was expected to take."""
 
     def __init__(self) -> None:
         self._spinner = Spinner("dots")
-        self._what, self._rows = "beginning", ""
-        self._expected: float | None = None
-        self._since = time.monotonic()
+        self._lines: dict[str, tuple[str, float | None, float]] = {}
+        self._rows: dict[str, str] = {}
 
     def tell(self, event: Event) -> None:
+        rows = self._rows.get(event.view, "")
         match event:
             case Looking(view=view):
-                self._say(f"{view}: looking for new data")
-            case RunBegan(view=view, method=method, rows_in=rows):
-                self._rows = f"{count(sum(rows.values()))} rows in, " if rows else ""
-                self._say(f"{view}: {self._rows}{method}", event.estimated)
-            case StepBegan():
-                self._say(f"{event.view}: {self._rows}{event.step} of {event.of}, {event.what}", event.estimated)
+                self._say(view, "looking for new data")
+            case RunBegan(view=view, method=method, rows_in=came):
+                rows = self._rows[view] = f"{count(sum(came.values()))} rows in, " if came else ""
+                self._say(view, f"{rows}{method}", event.estimated)
+            case StepBegan(view=view):
+                self._say(view, f"{rows}{event.step} of {event.of}, {event.what}", event.estimated)
+            case RunDone(view=view) | RunFailed(view=view) | RunSkipped(view=view):
+                self._lines.pop(view, None)
 
-    def _say(self, what: str, expected: float | None = None) -> None:
-        self._what, self._expected, self._since = what, expected, time.monotonic()
+    def _say(self, view: str, what: str, expected: float | None = None) -> None:
+        self._lines[view] = (f"{view}: {what}", expected, time.monotonic())
 
     def __rich__(self) -> Table:
-        taken = time.monotonic() - self._since
-        about = "" if self._expected is None else f" of about {self._expected:.1f}"
-        row = Table.grid(padding=(0, 2, 0, 0))
-        row.add_column()
-        row.add_column(no_wrap=True, overflow="ellipsis")
-        row.add_column(justify="right", no_wrap=True)
-        row.add_row(self._spinner, self._what, f"{taken:.1f}{about} s")
-        return row
+        rows = Table.grid(padding=(0, 2, 0, 0))
+        rows.add_column()
+        rows.add_column(no_wrap=True, overflow="ellipsis")
+        rows.add_column(justify="right", no_wrap=True)
+        now = time.monotonic()
+        for what, expected, since in list(self._lines.values()) or [("beginning", None, now)]:
+            about = "" if expected is None else f" of about {expected:.1f}"
+            rows.add_row(self._spinner, what, f"{now - since:.1f}{about} s")
+        return rows

@@ -1,10 +1,12 @@
 """`headrace run`: bring the views of a project up to date."""
 
+import time
 from typing import Annotated
 
 import typer
 
 from headrace.cli import exits
+from headrace.cli.dry_run import tell_notes
 from headrace.cli.opening import opened
 from headrace.cli.options import AsJson, Master, Spec, names
 from headrace.cli.output import Output, explained
@@ -26,7 +28,7 @@ def run(
     watch: Annotated[
         bool, typer.Option("--watch", help="Stay, and refresh each view when its policy says so.")
     ] = False,
-    parallel: Annotated[int, typer.Option(help="With --watch: views that run side by side.", min=1)] = 2,
+    parallel: Annotated[int, typer.Option(help="Views that run side by side.", min=1)] = 2,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,22 +45,27 @@ def run(
     if watch and (chosen or anew or full_refresh_all):
         raise typer.BadParameter("a service follows the policies: name no views", param_hint="--watch")
     with explained(as_json) as output, opened(context, output, spec, master) as project:
+        tell_notes(output, project)
         if watch:
             follow(output, project, parallel)
             return
+        started = time.monotonic()
         try:
             with shown(output, [*project.streams, *project.warehouse.views]) as progress:
                 report = project.run(
-                    refresh=chosen, full_refresh=anew, full_refresh_all=full_refresh_all, progress=progress
+                    refresh=chosen,
+                    full_refresh=anew,
+                    full_refresh_all=full_refresh_all,
+                    progress=progress,
+                    parallel=parallel,
                 )
         except PipelineError as failed:
-            _conclude(output, failed.report)
+            _conclude(output, failed.report, time.monotonic() - started)
             raise typer.Exit(exits.SOME_FAILED) from None
-        _conclude(output, report)
+        _conclude(output, report, time.monotonic() - started)
 
 
-def _conclude(output: Output, report: PipelineReport) -> None:
-    taken = sum(r.seconds for r in report.refreshed.values())
+def _conclude(output: Output, report: PipelineReport, taken: float) -> None:
     output.line(
         event="done",
         refreshed=list(report.refreshed),

@@ -25,8 +25,9 @@ def status(
 ) -> None:
     """Say how fresh each view is, and what waits for it.
 
-    Its last run, the rows that it has not read yet, what its result and its states take on disk, when it is due by
-    its policy, and what went wrong. New data is looked for and counted; nothing is run.
+    Its last run, the rows that it has not read yet, how many a run usually finds (in a wide terminal), what its result
+    and its states take on disk, when it is due by its policy, and what went wrong. New data is looked for and counted;
+    nothing is run.
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
         views = project.warehouse.views
@@ -70,13 +71,15 @@ def _data(one: ViewStatus) -> dict[str, Any]:
         "states": dict(one.states),
         "state_bytes": one.state_bytes,
         "memory": dict(one.memory),
+        "expected": dict(one.expected),
     }
 
 
 def _show(output: Output, found: list[ViewStatus], due: dict[str, str]) -> None:
     wide = output.console.width >= _WIDE
-    numbers = ("waiting", "rows", "result", "state", "took")
-    columns = ["view", "freshness", "last run", *(["how", "took"] if wide else []), "waiting", "rows"]
+    numbers = ("waiting", "usual", "rows", "result", "state", "took")
+    columns = ["view", "freshness", "last run", *(["how", "took"] if wide else []), "waiting"]
+    columns += [*(["usual"] if wide else []), "rows"]
     shown = table(*columns, *(["result"] if wide else []), "state", "due", right=numbers, cut="due")
     now = time.time()
     for one in found:
@@ -85,7 +88,8 @@ def _show(output: Output, found: list[ViewStatus], due: dict[str, str]) -> None:
         how = ["", ""] if last is None else [last.method, f"{last.seconds:.2f} s"]
         bytes_ = [size(one.bytes)] if wide else []
         waiting = "?" if one.problems else count(sum(one.waiting.values()))
-        row = [when, *(how if wide else []), waiting, count(one.rows), *bytes_, size(one.state_bytes)]
+        usual = [count(round(sum(one.expected.values()))) if one.expected else "?"] if wide else []
+        row = [when, *(how if wide else []), waiting, *usual, count(one.rows), *bytes_, size(one.state_bytes)]
         shown.add_row(one.view, _freshness(one, wide), *row, line(due[one.view]))
     output.console.print(shown)
     for one in found:

@@ -13,7 +13,7 @@ from headrace.cli.terminal import size
 def vacuum(
     context: typer.Context,
     forgotten: Annotated[
-        bool, typer.Option("--forgotten", help="Also views that the project does not define any more.")
+        bool, typer.Option("--forgotten", help="Also what the project does not define any more.")
     ] = False,
     spec: Spec = None,
     master: Master = None,
@@ -21,11 +21,11 @@ def vacuum(
 ) -> None:
     """Remove files that nothing needs any more.
 
-    Every run cleans up after itself; this is for what was left by runs that were ended. Views that the project does
-    not define any more are named, and removed with --forgotten.
+    Every run cleans up after itself; this is for what was left by runs that were ended. Views and streaming
+    tables that the project does not define any more are named, and removed with --forgotten.
     """
     with explained(as_json) as output, opened(context, output, spec, master) as project:
-        done = project.warehouse.vacuum(forgotten=forgotten)
+        done = project.vacuum(forgotten=forgotten)
         output.line(bytes=done.bytes, views=dict(done.freed), forgotten=dict(done.forgotten), removed=forgotten)
         output.console.print(f"{size(done.bytes)} freed")
         if done.forgotten:

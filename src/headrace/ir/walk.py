@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from headrace.ir.near import Near
 from headrace.ir.rel import Delta, Load, Node, Rel, Snapshot, Source
 
 
@@ -24,12 +25,21 @@ def nodes(rel: Rel) -> Iterator[Node]:
 
 
 def leaves(rel: Rel) -> list[Rel]:
-    """What a tree over snapshots, deltas, states and steps reads: each of these once."""
-    found: dict[int, Rel] = {} if isinstance(rel, Node) else {id(rel): rel}
-    for node in nodes(rel):
-        if isinstance(node, Snapshot | Delta | Load):
-            found[id(node)] = node
-        found.update({id(i): i for i in node.inputs if not isinstance(i, Node)})
+    """What a tree over snapshots, deltas, states, parts of them and steps reads: each of these once."""
+    found: dict[int, Rel] = {}
+    seen: set[int] = set()
+
+    def visit(r: Rel) -> None:
+        if id(r) in seen:
+            return
+        seen.add(id(r))
+        if not isinstance(r, Node) or isinstance(r, Snapshot | Delta | Load | Near):
+            found[id(r)] = r
+        else:
+            for i in r.inputs:
+                visit(i)
+
+    visit(rel)
     return list(found.values())
 
 

@@ -5,7 +5,7 @@ The words are Spark's. Codes of errors are Spark's error classes, so that its us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
@@ -22,7 +22,8 @@ SINK = "sink"
 
 @dataclass(frozen=True)
 class Element:
-    """``at`` is where it is defined, as ``file:line``. A sink has a format and options, a table may have a schema."""
+    """``at`` is where it is defined, as ``file:line``. A sink has a format and options, a table may have a schema and a
+    comment. ``notes`` tell what of its definition is not followed."""
 
     name: str
     kind: str
@@ -31,6 +32,16 @@ class Element:
     schema: StructType | str | None = None
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def not_followed(format: str | None, layout: Sequence[str]) -> tuple[str, ...]:
+    """What of a table's definition Headrace passes over: it writes Delta tables, and lays their files out itself."""
+    notes = [f"format {format}: it is kept as a Delta table"] if format and format.lower() != "delta" else []
+    if layout:
+        notes.append(f"partitioned or clustered by {', '.join(layout)}: its files are laid out by its own keys")
+    return tuple(notes)
 
 
 @dataclass(frozen=True)

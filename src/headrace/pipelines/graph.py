@@ -21,8 +21,9 @@ from headrace.pipelines.elements import INLINED, SINK, VIEW, Definitions, Elemen
 from headrace.pipelines.session import reading
 from headrace.pipelines.settings import table_policy, view_settings
 from headrace.pipelines.stream import Stream, StreamingTable, StreamSink
-from headrace.spark.names import Named, is_command, name_parts, named_tables, parsed, quoted, renamed
+from headrace.spark.names import Named, Qualified, is_command, name_parts, named_tables, parsed, quoted, renamed
 from headrace.spark.paths import file_name
+from headrace.spark.session import set_for_now
 from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.streams import StreamFlow, StreamTable, merged_schema
 
@@ -40,6 +41,7 @@ class Graph:
         self._fold: Callable[[str], str] = str if spark.conf.get("spark.sql.caseSensitive") == "true" else str.lower
         self._names = {self._fold(name): name for name in definitions.elements}
         self._below: dict[str, set[str]] = {}
+        self._inlined: dict[str, set[str]] = {}
         self._way: list[str] = []
         for name in definitions.elements:
             self._ready(name)
@@ -55,6 +57,8 @@ class Graph:
         self._ready(known)
         if self._way:
             self._below[self._way[-1]] |= self._below[known] if element.kind == INLINED else {known}
+            if element.kind == INLINED:
+                self._inlined[self._way[-1]] |= {known} | self._inlined[known]
         return element
 
     def _table(self, flow: Flow, name: str, *, stream: bool) -> str:
@@ -80,10 +84,21 @@ class Graph:
                     at=flow.at,
                     hint="give spark.sql a query",
                 )
-            tables = named_tables(self._spark, query)
+            tables, columns = named_tables(self._spark, query)
         except AnalysisException:
             return query  # Spark tells what is wrong with it when it is run
-        return renamed(query, tables, name)
+        return renamed(query, tables, name, self._shorter(flow, tables, columns))
+
+    def _shorter(self, flow: Flow, tables: list[Named], columns: list[Qualified]) -> dict[Qualified, tuple[int, str]]:
+        """Columns that are written with the long name of an element, which its temporary view does not have."""
+        found: dict[Qualified, tuple[int, str]] = {}
+        for table in tables:
+            element = self._names.get(self._fold(flow.naming.name(table.parts)))
+            for column in columns if element is not None and not table.aliased else ():
+                for count in range(2, len(column.parts)):
+                    if self._names.get(self._fold(flow.naming.name(column.parts[:count]))) == element:
+                        found.setdefault(column, (count, table.parts[-1]))
+        return found
 
     def _readable(self, element: Element, flow: Flow, *, stream: bool) -> str:
         """The name of the temporary view through which an element is read."""
@@ -116,6 +131,7 @@ class Graph:
         element = self._definitions.elements[name]
         self._way.append(name)
         self._below[name] = set()
+        self._inlined[name] = set()
         try:
             match element.kind:
                 case "temporary view":
@@ -131,7 +147,7 @@ class Graph:
 
     def _inline(self, element: Element) -> None:
         (flow,) = self._definitions.into(element)
-        with self._told(flow):
+        with self._told(flow), set_for_now(self._spark, flow.conf):
             self._frame(flow).createOrReplaceTempView(quoted(element.name))
 
     def _view(self, element: Element) -> None:
@@ -139,7 +155,7 @@ class Graph:
         with self._told(flow):
             query = self._text(flow, flow.query) if isinstance(flow.query, str) else self._frame(flow)
             settings = view_settings(element)
-            view = self._warehouse.view(element.name, query, conf=flow.conf, **settings)
+            view = self._warehouse.view(element.name, query, conf=self._conf(flow), comment=element.comment, **settings)
             self._check_schema(element, view.schema)
         self._warehouse.table(element.name).createOrReplaceTempView(quoted(element.name))
 
@@ -148,7 +164,7 @@ class Graph:
         frames = [self._streaming(flow, element) for flow in flows]
         schema = self._declared(element) or merged_schema(element.name, [f.schema for f in frames])
         folder = self._warehouse.path / "tables" / file_name(element.name)
-        table = StreamTable(self._spark, element.name, folder, schema)
+        table = StreamTable(self._spark, element.name, folder, schema, element.comment)
         stream = StreamingTable(element.name, frozenset(self._below[element.name]), self._flows(flows), table)
         stream.policy = table_policy(element)
         self._feed(stream)
@@ -196,6 +212,21 @@ class Graph:
                 hint="return a DataFrame from the function",
             )
         return frame
+
+    def _conf(self, flow: Flow) -> dict[str, str]:
+        """The settings with which a view is computed: its own, and before them those of the temporary views in it."""
+        found: dict[str, tuple[str, Flow]] = {}
+        for name in sorted(self._inlined[flow.target]):
+            (inner,) = self._definitions.into(self._definitions.elements[name])
+            for key, value in inner.conf.items():
+                if key not in flow.conf and found.setdefault(key, (value, inner))[0] != value:
+                    raise QueryError(
+                        "SETTINGS_CONFLICT",
+                        f'view "{flow.target}" reads temporary views "{found[key][1].name}" and "{inner.name}", for'
+                        f" which {key} is set to {found[key][0]} and to {value}",
+                        hint=f"set {key} for the view itself",
+                    )
+        return {**{key: value for key, (value, _) in found.items()}, **flow.conf}
 
     # --- checks
 

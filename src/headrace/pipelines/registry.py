@@ -18,7 +18,7 @@ from pyspark.pipelines.source_code_location import SourceCodeLocation
 from pyspark.sql import SparkSession
 
 from headrace.errors import ConfigError, HeadraceError, QueryError
-from headrace.pipelines.elements import INLINED, SINK, TABLE, VIEW, Definitions, Element, Flow
+from headrace.pipelines.elements import INLINED, SINK, TABLE, VIEW, Definitions, Element, Flow, not_followed
 from headrace.pipelines.naming import Naming
 from headrace.pipelines.session import no_mutations
 from headrace.pipelines.sql_file import SqlFile, auto_cdc
@@ -56,6 +56,10 @@ class Registry(GraphElementRegistry):
                 schema=table.schema if table else None,
                 format=sink.format if sink else None,
                 options=dict(sink.options) if sink else {},
+                comment=output.comment,
+                notes=not_followed(table.format, [*(table.partition_cols or ()), *(table.cluster_by or ())])
+                if table
+                else (),
             )
         )
 

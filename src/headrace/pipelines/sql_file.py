@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
 
 from headrace.errors import QueryError
-from headrace.pipelines.elements import INLINED, TABLE, VIEW, Definitions, Element, Flow
+from headrace.pipelines.elements import INLINED, TABLE, VIEW, Definitions, Element, Flow, not_followed
 from headrace.pipelines.naming import Naming
 
 
@@ -79,10 +79,20 @@ class SqlFile:
 
     def _table(self, kind: str, plan: Any, at: str, into: Definitions, query: str | None) -> None:
         name = self._naming.name(_parts(plan.name().nameParts()))
-        properties = plan.tableSpec().properties()
+        spec = plan.tableSpec()
+        layout = [str(plan.partitioning().apply(i).describe()) for i in range(plan.partitioning().size())]
+        notes = not_followed(_optional(spec.provider()), layout)
         jvm: Any = self._spark._jvm
-        as_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava(properties)
-        into.add(Element(name, kind, at, properties=dict(as_java), schema=self._columns(plan)))
+        as_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava(spec.properties())
+        into.add(
+            Element(
+                *(name, kind, at),
+                properties=dict(as_java),
+                schema=self._columns(plan),
+                comment=_optional(spec.comment()),
+                notes=notes,
+            )
+        )
         if query is not None:
             into.add_flow(Flow(name, name, query, at, self._naming, dict(self._conf)))
 
@@ -130,6 +140,10 @@ def auto_cdc(flow: str, at: str) -> QueryError:
         hint="keep the changes as rows of a Folder(changes=True) or of a Delta table with its change feed on, and"
         " define a materialized view over it",
     )
+
+
+def _optional(option: Any) -> str | None:
+    return str(option.get()) if option.isDefined() else None
 
 
 def _parts(seq: Any) -> tuple[str, ...]:

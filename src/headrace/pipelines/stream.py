@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,12 +9,17 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.api.removal import size_of
 from headrace.runtime.lease import lease
 from headrace.runtime.policy import Policy
 from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone, silent
 from headrace.runtime.report import RefreshReport
 from headrace.spark.paths import file_name
-from headrace.spark.streams import StreamFlow, StreamTable, run_sink
+from headrace.spark.streams import StreamFlow, StreamTable, remove_at_once, run_sink
+
+
+def lease_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lease")
 
 
 class Stream(ABC):
@@ -23,8 +27,9 @@ class Stream(ABC):
 
     policy: Policy | None = None
 
-    def __init__(self, name: str, below: frozenset[str], flows: tuple[StreamFlow, ...]) -> None:
+    def __init__(self, name: str, below: frozenset[str], flows: tuple[StreamFlow, ...], folder: Path) -> None:
         self.name = name
+        self.folder = folder
         self.below = below
         self.flows = flows
 
@@ -39,10 +44,21 @@ class Stream(ABC):
             progress(RunDone(self.name, report))
             return report
 
+    def drop(self, *, wait: float = 600.0) -> int:
+        """Remove all that is kept, while no run is in hand; returns the bytes freed."""
+        with lease(self._lease, f'"{self.name}"', wait):
+            size = size_of([self.folder])
+            remove_at_once(self.folder)
+        return size
+
+    def vacuum(self, *, wait: float = 600.0) -> int:
+        """Remove what runs that were ended have left; returns the bytes freed."""
+        return 0
+
     @property
-    @abstractmethod
     def _lease(self) -> Path:
         """The file whose lock says that a run is in hand."""
+        return lease_of(self.folder)
 
     @abstractmethod
     def _run(self, full: bool) -> tuple[int, str]:
@@ -76,12 +92,15 @@ class StreamingTable(Stream):
     """A streaming table: its flows append to it."""
 
     def __init__(self, name: str, below: frozenset[str], flows: tuple[StreamFlow, ...], table: StreamTable) -> None:
-        super().__init__(name, below, flows)
+        super().__init__(name, below, flows, table.folder)
         self.table = table
 
-    @property
-    def _lease(self) -> Path:
-        return self.table.folder.with_name(f"{self.table.folder.name}.lease")
+    def vacuum(self, *, wait: float = 600.0) -> int:
+        with lease(self._lease, f'"{self.name}"', wait):
+            self.table.table.reload()
+            before = size_of([self.folder])
+            self.table.table.clean(1)
+            return before - size_of([self.folder])
 
     def _run(self, full: bool) -> tuple[int, str]:
         if full:
@@ -108,20 +127,15 @@ class StreamSink(Stream):
         options: Mapping[str, str],
         folder: Path,
     ) -> None:
-        super().__init__(name, below, flows)
+        super().__init__(name, below, flows, folder)
         self._spark = spark
         self._kind = kind
         self._options = options
-        self._folder = folder
-
-    @property
-    def _lease(self) -> Path:
-        return self._folder.with_name(f"{self._folder.name}.lease")
 
     def _run(self, full: bool) -> tuple[int, str]:
         if full:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_at_once(self.folder)
         for flow in self.flows:
-            checkpoint = self._folder / file_name(flow.name)
+            checkpoint = self.folder / file_name(flow.name)
             run_sink(self._spark, self.name, flow, self._kind, self._options, checkpoint)
         return 0, f"handed to {self._kind}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.ir.plan import Keep, Kept, Pin, Plan, Step
@@ -22,10 +22,11 @@ def explain_data(
     policy: str = "AUTO",
     seconds: Mapping[str, float] | None = None,
     memory: Mapping[str, int] | None = None,
+    costs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The facts about a view. ``sizes`` are bytes by state, ``seconds`` what earlier runs let expect by method,
-    ``memory`` bytes by what is held to look rows up in. Operators come top down, each with the place of the one above
-    it."""
+    ``memory`` bytes by what is held to look rows up in. ``costs`` are the ways in which the next delta can be worked in
+    and the seconds that each is expected to take. Operators come top down, each with the place of the one above it."""
     return {
         "view": view,
         "policy": policy,
@@ -34,6 +35,7 @@ def explain_data(
         "states": [{"name": k.name, "operator": k.operator, "bytes": sizes.get(k.name) or None} for k in states],
         "steps": [step_data(step) for step in plan.steps],
         "memory": dict(memory or {}),
+        "costs": [dict(c) for c in costs],
         "seconds": {method: round(taken, 3) for method, taken in (seconds or {}).items()},
     }
 
@@ -65,7 +67,11 @@ def explain(data: Mapping[str, Any]) -> str:
     if data["memory"]:
         lines += ["", "in memory, to look rows up in"]
         lines += [f"  {what}  [{size:,} bytes]" for what, size in data["memory"].items()]
-    if data["seconds"]:
+    if data["costs"]:
+        lines += ["", "costs of the alternatives for the next delta, by earlier runs"]
+        for cost in data["costs"]:
+            lines.append(f"  {cost['plan']:<48} {cost['rows']:>14,} rows {cost['seconds']:>9.2f} s")
+    elif data["seconds"]:
         lines += ["", "seconds that earlier runs let expect"]
         lines += [f"  {method:<12}{taken:>8.2f}" for method, taken in data["seconds"].items()]
     return "\n".join(lines)

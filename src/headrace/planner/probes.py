@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from headrace.ir.expr import Attr, Equal, Expr
+from headrace.ir.near import Near
 from headrace.ir.plan import Pin, Plan, Step
 from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe, probed
 from headrace.ir.rel import (
@@ -123,18 +124,20 @@ class _Rewriting:
         rest, probed = list(join.members[1:]), False
         while rest:
             seen = {a.id for a in current.attrs}
-            options = []
+            options: list[tuple[float, int, Index | None, list[tuple[Attr, Expr, Equal]]]] = []
             for place, member in enumerate(rest):
                 links = _links(member, equals, seen)
                 index = _index(member, tuple(own for own, _, _ in links)) if links else None
                 if index is not None:
                     options.append((self._found(index, links, rows), place, index, links))
+                elif links and _near(member):
+                    options.append((1.0, place, None, links))
             if not options:
                 break
             _, place, index, links = min(options, key=lambda o: o[:2])
             member = rest.pop(place)
             added: tuple[Rel, ...] = ()
-            if self.names is None or index.name in self.names:
+            if index is not None and (self.names is None or index.name in self.names):
                 probed = True
                 equals = [e for e in equals if all(e is not used for _, _, used in links)]
                 on = tuple(other for _, other, _ in links)
@@ -221,19 +224,26 @@ def _links(member: Rel, equals: list[Equal], seen: set[str]) -> list[tuple[Attr,
 
 def _index(rel: Rel, keys: tuple[Attr, ...]) -> Index | None:
     """The index that would hold a relation by a key."""
-    if _version(rel) is None or not all(_exact(k) for k in keys):
+    if _version(rel) is None or _near(rel) or not all(_exact(k) for k in keys):
         return None
     return Index(_at_old(rel), keys)
 
 
 def _version(rel: Rel) -> Version | None:
     """The version of the one leaf that a relation reads row by row."""
-    while isinstance(rel, _ROW_WISE):
+    while isinstance(rel, (*_ROW_WISE, Near)):
         (rel,) = rel.inputs
     match rel:
         case Snapshot(of=Source(), at=at) | Load(at=at):
             return at
     return None
+
+
+def _near(rel: Rel) -> bool:
+    """Whether a relation reads, row by row, just a part of a leaf."""
+    while isinstance(rel, _ROW_WISE):
+        (rel,) = rel.inputs
+    return isinstance(rel, Near)
 
 
 def _at_old(rel: Rel) -> Rel:

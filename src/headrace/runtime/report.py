@@ -34,7 +34,9 @@ class RefreshReport:
     """What one refresh did. ``method``: initial, incremental, full, unchanged or failed. A view that was computed from
     scratch says why in ``reason``, and for programs in ``code`` (``runtime.reason.CODES``). ``started`` is in seconds
     since 1970; ``estimated`` are the seconds that earlier runs by the same method let expect; ``since`` and ``until``
-    are the positions of the sources; ``states`` are bytes on disk by state, ``memory`` bytes in memory by index."""
+    are the positions of the sources; ``states`` are bytes on disk by state, ``memory`` bytes in memory by index;
+    ``files_skipped`` counts the files of sources and states that were not read because no key of the changes is in
+    their range."""
 
     view: str
     run: int
@@ -56,6 +58,7 @@ class RefreshReport:
     states: Mapping[str, int]
     steps: Mapping[str, float]
     memory: Mapping[str, int] = field(default_factory=dict)
+    files_skipped: int = 0
 
     @property
     def state_bytes(self) -> int:
@@ -64,7 +67,7 @@ class RefreshReport:
 
     def record(self) -> dict[str, Any]:
         """The run as a row of the history, in plain data."""
-        left_out = ("view", "operators", "memory")  # memory ends with the process
+        left_out = ("view", "operators", "memory", "files_skipped")  # memory ends with the process
         row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         return {**row, "error": None}
 
@@ -88,6 +91,8 @@ class RefreshReport:
         lines.append(f"  state:  {self.state_bytes:,} bytes")
         if self.memory:
             lines.append(f"  memory: {sum(self.memory.values()):,} bytes, {', '.join(self.memory)}")
+        if self.files_skipped:
+            lines.append(f"  skipped: {self.files_skipped:,} files that no change can meet")
         for o in self.operators:
             rows = "" if o.rows_out is None else f"{o.rows_out:,} rows"
             time = "" if o.seconds is None else f"{o.seconds:.2f} s in {o.step}"

@@ -33,7 +33,9 @@ class ViewStatus:
     ``waiting`` are rows not read yet by source, all of its rows where the view will be computed anew; ``problems`` has
     instead of them what is wrong with a source. ``behind`` names the views below, however far, that do not have all
     their data: what they will publish cannot be counted yet. ``rows`` and ``bytes`` are of the result; ``states`` are
-    bytes on disk by state, ``memory`` bytes by index that this process holds to look rows up in.
+    bytes on disk by state, ``memory`` bytes by index that this process holds to look rows up in. ``expected`` are the
+    rows that the next delta of each source has by what earlier runs found; a source of which nothing is known is not in
+    it.
     """
 
     view: str
@@ -48,6 +50,7 @@ class ViewStatus:
     bytes: int
     states: Mapping[str, int]
     memory: Mapping[str, int]
+    expected: Mapping[str, float]
 
     @property
     def fresh(self) -> bool:

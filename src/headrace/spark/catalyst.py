@@ -51,6 +51,9 @@ _FEW_ROWS = 1_000  # that py4j hands over as fast as a file does
 _MEMORIES: dict[int, tuple[Any, Any, Any]] = {}
 
 
+_NESTED = ("array", "map", "struct", "{")
+
+
 class Catalyst:
     """Constructors over one session; attributes are bound for the life of the object."""
 
@@ -147,7 +150,10 @@ class Catalyst:
         self._single = single
 
     def _enter(self, attr: Attr, kind: Any, number: Any) -> Any:
+        """Any value, and any inside one, may be NULL: above a union a column is what it is in any branch."""
         name = name_of(attr)
+        if attr.type.startswith(_NESTED):
+            kind = self._script.call(kind, "asNullable")
         made = self._expression("AttributeReference", name, kind, True, self._metadata, number, self.nil)
         self._attrs[attr.id] = self._by_name[name] = made
         return made

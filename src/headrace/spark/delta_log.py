@@ -50,12 +50,21 @@ class File:
 
 class Table:
     """One Delta table in a folder. ``schema`` is Spark's; every column may be NULL. ``feed`` is its change feed;
-    ``append_only`` promises readers that no row leaves."""
+    ``append_only`` promises readers that no row leaves; ``comment`` describes it from the day it is made."""
 
-    def __init__(self, path: Path, schema: StructType, *, feed: bool = False, append_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: StructType,
+        *,
+        feed: bool = False,
+        append_only: bool = False,
+        comment: str | None = None,
+    ) -> None:
         self.path = path.absolute()
         self.schema = StructType([StructField(f.name, f.dataType, True) for f in schema])
         self._configuration = {**(_FEED if feed else {}), **(_APPEND_ONLY if append_only else {})}
+        self._comment = comment
         self._table: DeltaTable | None = None
         self._birth: tuple[int, int] | None = None
         self._listed: dict[tuple[str, int], list[File]] = {}
@@ -92,7 +101,7 @@ class Table:
 
     def _create(self) -> DeltaTable:
         schema = Schema.from_json(self.schema.json())
-        return DeltaTable.create(str(self.path), schema, configuration=self._configuration)
+        return DeltaTable.create(str(self.path), schema, description=self._comment, configuration=self._configuration)
 
     def reload(self) -> None:
         """See what other processes did. Going on from what is known is quicker than opening the table again, but only

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -35,6 +35,16 @@ class Engine:
 
     def __init__(self, spark: SparkSession | None) -> None:
         self.spark = spark if spark is not None else start_session()
+
+    @staticmethod
+    def said(problem: Exception) -> str:
+        """The first line of what a query's failure says; of one in Java, what its first cause says."""
+        if isinstance(problem, Py4JJavaError):
+            cause = problem.java_exception
+            while cause.getCause() is not None:
+                cause = cause.getCause()
+            return str(cause.toString()).strip().splitlines()[0]
+        return str(problem).strip().splitlines()[0]
 
     def fork(self, conf: Mapping[str, str]) -> Engine:
         """The same for another view, with settings of its own where it has some."""
@@ -79,13 +89,15 @@ class Engine:
         until: Reached,
         *,
         feed: bool,
+        fold: Collection[str] = (),
         watch: Watch | None = None,
         memory: Memory | None = None,
     ) -> Run:
+        """Do a plan, and then fold some states."""
         with named_jobs(self.spark, f'headrace: view "{view}"'):
             run = Run(self.catalyst, sources, states, result, since, until, feed=feed, watch=watch, memory=memory)
             run.run(plan)
-            run.fold()
+            run.fold(fold)
         return run
 
     def build(

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from headrace.errors import InternalError
 from headrace.faults import effect
 from headrace.ir.expr import Attr
+from headrace.ir.near import Near
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Step
 from headrace.ir.probe import Index, indexes
 from headrace.ir.rel import Delta, Load, Measured, Ref, Rel, Snapshot, Source
@@ -24,6 +25,8 @@ from headrace.ir.time import NEW, OLD, Reached, Version
 from headrace.ir.walk import leaves, nodes
 from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.delta_log import File, Table, rows_of
+from headrace.spark.file_stats import near as near_files
+from headrace.spark.file_stats import rows_in
 from headrace.spark.frames import Frame
 from headrace.spark.memory import Held, Memory
 from headrace.spark.session import working_session
@@ -45,7 +48,8 @@ _MANY_FILES = 12  # of a small result: appended to until then, and written anew 
 
 @dataclass
 class Measures:
-    """What a run measured: rows by Tvr, seconds by step, and the steps that each Tvr was part of."""
+    """What a run measured: rows by Tvr, seconds by step, and the steps that each Tvr was part of; how often each state
+    was scanned, and the seconds in which some were folded."""
 
     rows: dict[int, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -55,6 +59,9 @@ class Measures:
     bytes_written: int = 0
     rows_read: int = 0
     how: str = ""
+    files_skipped: int = 0
+    scans: dict[str, int] = field(default_factory=dict)
+    folded: dict[str, float] = field(default_factory=dict)
 
 
 class Watch(Protocol):
@@ -98,6 +105,7 @@ class Run:
         self._loading = False
         self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
         self._frames: dict[str, Frame] = {}
+        self._parts: dict[int, tuple[Near, Scan]] = {}
         self._held: list[Any] = []
         self._rows: dict[str, int] = {}
         self._tiny = False
@@ -106,7 +114,9 @@ class Run:
         self.many = memory.many if memory is not None else set[str]()
         self._sessions: dict[str, SparkSession] = {}
         catalyst.restart()
-        self._compiler = Compiler(catalyst, self._snapshot, self._delta, self._load, self._step, self._index)
+        self._compiler = Compiler(
+            catalyst, self._snapshot, self._delta, self._load, self._near, self._step, self._index
+        )
 
     def run(self, plan: Plan) -> None:
         self._loading = plan.situation is None
@@ -215,6 +225,11 @@ class Run:
                     total += self._at(name, at).rows
                 case Delta(of=Source(name=name)):
                     total += self._between(name).rows
+                case Near(input=Snapshot()):
+                    total += self._part(rel).rows
+                case Near(input=Load(state=name, at=at), within=within):
+                    version = self._before[name] if at == OLD else None
+                    total += rows_in(self.states[name].near(dict(within), version))
                 case Load(state=name, at=at):
                     total += self.states[name].table.rows(self._before[name] if at == OLD else None)
         return total
@@ -239,17 +254,17 @@ class Run:
             self._frames[step.name] = self._segment(state, files)
             self._index_state(step, self._written)
 
-    def fold(self) -> None:
-        """Fold the Segments of every state that has come to need it into one, rows that cancel gone."""
-        for state in self.states.values():
-            if state.table.exists and state.worth_folding():
-                step = f"fold {state.name}"
-                with self._measured(step):
-                    self._work(state.table.rows())
-                    frame = state.read(self.catalyst).consolidate().with_weight().select(state.attrs)
-                    with effect("state compacted"):
-                        files, self._rows[step] = self._write(state.table, frame, state.table.schema)
-                        state.table.commit(files, overwrite=True)
+    def fold(self, states: Iterable[str]) -> None:
+        """Fold the Segments of states into one, rows that cancel gone."""
+        for name in states:
+            state, step = self.states[name], f"fold {name}"
+            with self._measured(step):
+                self._work(state.table.rows())
+                frame = state.read(self.catalyst).consolidate().with_weight().select(state.attrs)
+                with effect("state compacted"):
+                    files, self._rows[step] = self._write(state.table, frame, state.table.schema)
+                    state.table.commit(files, overwrite=True)
+            self.measures.folded[name] = self.measures.seconds[step]
 
     def _segment(self, state: State, files: list[Path]) -> Frame:
         """The Delta just kept, to be read by later steps."""
@@ -330,7 +345,39 @@ class Run:
     # --- leaves
 
     def _snapshot(self, source: Source, at: Version) -> Frame:
-        scan = self._at(source.name, at)
+        return self._rows_at(source, self._at(source.name, at))
+
+    def _near(self, near: Near) -> Frame:
+        """Those files of a leaf that can match; how many are passed over is measured."""
+        if isinstance(near.input, Load):
+            state, version = self.states[near.input.state], self._before[near.input.state]
+            at = version if near.input.at == OLD else None
+            files = state.near(dict(near.within), at)
+            self.measures.files_skipped += len(state.table.files(at)) - len(files)
+            self.measures.bytes_read += sum(f.stat().st_size for f in files)
+            return state.read(self.catalyst, at, dict(near.within))
+        assert isinstance(near.input, Snapshot)
+        assert isinstance(near.input.of, Source)
+        part = self._part(near)
+        self.measures.files_skipped += len(self._at(near.input.of.name, near.input.at).files) - len(part.files)
+        return self._rows_at(near.input.of, part)
+
+    def _part(self, near: Near) -> Scan:
+        """The part of a source's snapshot that can match."""
+        if id(near) not in self._parts:
+            self._parts[id(near)] = (near, self._matching(near))
+        return self._parts[id(near)][1]
+
+    def _matching(self, near: Near) -> Scan:
+        assert isinstance(near.input, Snapshot)
+        assert isinstance(near.input.of, Source)
+        source, scan = near.input.of, self._at(near.input.of.name, near.input.at)
+        if scan.among is None:
+            return scan
+        field_of = {a.id: f for a, f in zip(source.columns, source.fields, strict=True)}
+        return scan.among(near_files(scan.files, {field_of[a.id]: r for a, r in near.within}))
+
+    def _rows_at(self, source: Source, scan: Scan) -> Frame:
         frame = self._read(source, scan)
         many = scan.leaving > CANCELLED * scan.rows
         return frame.consolidate() if scan.leaving and (self._loading or self._tiny or many) else frame
@@ -348,6 +395,7 @@ class Run:
 
     def _load(self, load: Load) -> Frame:
         state, version = self.states[load.state], self._before[load.state] if load.at == OLD else None
+        self.measures.scans[load.state] = self.measures.scans.get(load.state, 0) + 1
         self.measures.bytes_read += sum(f.size for f in state.table.files(version))
         return state.read(self.catalyst, version)
 

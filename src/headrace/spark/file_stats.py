@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
@@ -18,6 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from headrace.ir.near import Range
 
 COLUMNS = 32  # a Delta log describes the first 32 columns by default
 _LONGEST = 256  # characters of a text
@@ -29,6 +31,72 @@ _MILLISECOND = timedelta(milliseconds=1)
 def file_stats(path: Path) -> str:
     """The statistics of a file as JSON. Decimals are numbers there, which Python's own writer would round."""
     return re.sub(rf'"{_NUMBER}([-0-9.]+)"', r"\1", json.dumps(_ranges(path)))
+
+
+def near(files: Sequence[Path], within: Mapping[str, Range]) -> list[Path]:
+    """The Parquet files whose values of some columns can be in all of some ranges."""
+
+    def can(file: Path) -> bool:
+        known = ((_bounds(*_as_it_is(file), column), wanted) for column, wanted in within.items())
+        return all(bounds is None or bounds.meets(wanted) for bounds, wanted in known)
+
+    return [f for f in files if can(f)]
+
+
+def bounds(files: Sequence[Path], column: str) -> Range | None:
+    """The values that a column of Parquet files can have; None where that is not known."""
+    found: Range | None = None
+    for file in files:
+        one = _bounds(*_as_it_is(file), column)
+        if one is None:
+            return None
+        found = one if found is None else found.joined(one)
+    return found
+
+
+def rows_in(files: Sequence[Path]) -> int:
+    """How many rows Parquet files hold."""
+    return sum(_rows(*_as_it_is(f)) for f in files)
+
+
+def _as_it_is(file: Path) -> tuple[str, int, int]:
+    """What tells a file from another that took its place; one that is not there from all that are."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return str(file), -1, -1
+    return str(file), stat.st_size, stat.st_mtime_ns
+
+
+@lru_cache(maxsize=100_000)
+def _rows(path: str, size: int, modified: int) -> int:
+    return int(pq.read_metadata(path).num_rows) if size >= 0 else 0
+
+
+@lru_cache(maxsize=100_000)
+def _bounds(path: str, size: int, modified: int, column: str) -> Range | None:
+    """The whole numbers or days of a column of one file; None where its footer does not tell of all its values."""
+    try:
+        footer = pq.read_metadata(path)
+        names = [footer.schema.column(i).path for i in range(footer.num_columns)]
+        place = names.index(column)
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+    found = Range(1, 0, False)
+    for group in range(footer.num_row_groups):
+        told = footer.row_group(group).column(place).statistics
+        if told is None or not told.has_null_count:
+            return None
+        if told.num_values == 0:  # it has NULLs alone
+            found = found.joined(Range(1, 0, told.null_count > 0))
+            continue
+        if not told.has_min_max:
+            return None
+        low, high = (v.toordinal() if type(v) is date else v for v in (told.min, told.max))
+        if type(low) is not int or type(high) is not int:
+            return None
+        found = found.joined(Range(low, high, told.null_count > 0))
+    return found
 
 
 def spread(files: Sequence[Path], column: str) -> int | None:

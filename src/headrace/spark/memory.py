@@ -7,10 +7,12 @@ dropped: that costs time, never rows.
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from threading import Lock
 from typing import Any, cast
 
@@ -23,6 +25,7 @@ from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.frames import Frame
 from headrace.spark.jvm import task_class
 
+_LOG = logging.getLogger("headrace")
 _RECORD = 48  # bytes of a record beside its columns
 _IDLE = 5  # runs after which an index that none of them used is dropped
 
@@ -37,7 +40,10 @@ class Budget:
     def __init__(self, spark: SparkSession, limit: int | None) -> None:
         self.jvm = jvm = cast(Any, spark._jvm)
         self.limit = limit if limit is not None else jvm.java.lang.Runtime.getRuntime().maxMemory() // 4
-        self.possible = bool(self.limit) and bool(spark.sparkContext._jsc.sc().isLocal())
+        local = bool(spark.sparkContext._jsc.sc().isLocal())
+        self.possible = bool(self.limit) and local
+        if self.limit and not local:
+            _say_once()
         self.eager = False  # build whatever could be used, at once
         self._taken: dict[int, int] = {}
         self._lock = Lock()
@@ -72,10 +78,11 @@ class Held:
 
 
 class Memory:
-    """The indexes of one view. All are as of the same run of it."""
+    """The indexes of one view. All are as of the same run of it, and take at most ``limit`` bytes."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, limit: int | None = None) -> None:
         self.budget = budget
+        self.limit = budget.limit if limit is None else min(limit, budget.limit)
         self.held: dict[str, Held] = {}
         weakref.finalize(self, _release, budget, id(self), self.held)
         self.run: object = None
@@ -86,21 +93,30 @@ class Memory:
     @property
     def possible(self) -> bool:
         """Whether rows can be looked up at all: in a cluster tasks are in other processes."""
-        return self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
+        return self.limit > 0 and self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
 
     def size(self, index: Index, rows: int) -> int | None:
         """The bytes that an index takes, or would take made from so many rows, of which each filter is taken to leave
         half; None for one that was tried and found too large."""
         if index.name in self.held:
             return self.held[index.name].bytes
-        if index.name in self.too_large and self.budget.free <= 1.5 * self.too_large[index.name]:
+        if index.name in self.too_large and self.free <= 1.5 * self.too_large[index.name]:
             return None
         return int(rows * (_RECORD + 8 * len(index.rel.attrs)) * 0.5**index.filters)
 
     @property
     def room(self) -> int:
         """What the indexes of this view may take: what they have, and what is free."""
-        return self.budget.free + sum(held.bytes for held in self.held.values())
+        return self.free + self._taken
+
+    @property
+    def free(self) -> int:
+        """What further ones may take."""
+        return max(min(self.budget.free, self.limit - self._taken), 0)
+
+    @property
+    def _taken(self) -> int:
+        return sum(held.bytes for held in self.held.values())
 
     def bytes(self) -> dict[str, int]:
         """The memory that each index takes, by what it holds; two that differ in their filters alone are one here."""
@@ -126,7 +142,7 @@ class Memory:
 
     def build(self, index: Index, frame: Frame) -> None:
         """Make an index from the plain rows of a frame."""
-        free = self.budget.free
+        free = self.free
         java = self.budget.jvm.headrace.Index(len(index.keys), len(index.rest), free)
         held = Held(index, java)
         try:
@@ -183,6 +199,11 @@ class Memory:
 
     def _account(self) -> None:
         self.budget.take(id(self), sum(self.bytes().values()))
+
+
+@cache
+def _say_once() -> None:
+    _LOG.warning("on a cluster rows are not looked up in memory yet: files that can match are scanned")
 
 
 def _columns(held: Held, frame: Frame) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +24,25 @@ class Named:
     aliased: bool
 
 
-def named_tables(spark: SparkSession, query: str) -> list[Named]:
-    """The tables that a query names, in the order of its text. Names that the query itself defines are none."""
+@dataclass(frozen=True)
+class Qualified:
+    """A column that a query writes with at least two names before its own: the parts of its name, of all columns a
+    star, and where it stands (from, up to)."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+
+
+def named_tables(spark: SparkSession, query: str) -> tuple[list[Named], list[Qualified]]:
+    """The tables that a query names, in the order of its text, and the columns that it writes with a table's long name.
+    Names that the query itself defines are none."""
     found = java_object(spark, "Names", parsed(spark, query))
     local = {str(name).lower() for name in found.local()}
     tables = [_named(text) for text in found.relations()]
     outside = [t for t in tables if len(t.parts) > 1 or t.parts[0].lower() not in local]
-    return sorted(outside, key=lambda t: t.start)
+    columns = [_qualified(text) for text in found.columns()]
+    return sorted(outside, key=lambda t: t.start), [c for c in columns if len(c.parts) > 2 and c.start >= 0]
 
 
 def parsed(spark: SparkSession, query: str) -> Any:
@@ -59,10 +71,25 @@ def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:
     return tuple(str(parts.apply(i)) for i in range(parts.size()))
 
 
-def renamed(query: str, tables: list[Named], name: Callable[[Named], tuple[str, ...] | None]) -> str:
+def renamed(
+    query: str,
+    tables: list[Named],
+    name: Callable[[Named], tuple[str, ...] | None],
+    shorter: Mapping[Qualified, tuple[int, str]] | None = None,
+) -> str:
     """A query with other names for some of its tables; ``name`` gives its parts, or None to leave it. Columns may be
-    written with the table's name before them, so it stays as an alias."""
-    for table in sorted(tables, key=lambda t: -t.start):
+    written with the table's name before them, so it stays as an alias. ``shorter`` says of columns how many names
+    before their own, which are a table's, become one."""
+    places: list[Named | Qualified] = [*tables, *(shorter or {})]
+    for table in sorted(places, key=lambda t: -t.start):
+        if isinstance(table, Qualified):
+            assert shorter is not None
+            count, short = shorter[table]
+            place = query[table.start : table.end]
+            old = re.compile(r"\s*\.\s*".join(map(_spelt, table.parts[:count])), re.IGNORECASE).match(place)
+            if old is not None:
+                query = query[: table.start] + quoted(short) + place[old.end() :] + query[table.end :]
+            continue
         new = name(table)
         if new is None:
             continue
@@ -87,6 +114,11 @@ def quoted(name: str) -> str:
 def _spelt(part: str) -> str:
     quoted = re.escape("`" + part.replace("`", "``") + "`")
     return f"(?:{quoted}|{re.escape(part)})"
+
+
+def _qualified(text: Any) -> Qualified:
+    start, stop, *parts = str(text).split("\x01")
+    return Qualified(tuple(parts), int(start), int(stop) + 1)
 
 
 def _named(text: Any) -> Named:

@@ -79,11 +79,12 @@ def start_session(conf: Mapping[str, str] | None = None) -> SparkSession:
         return session_with(there, {k: v for k, v in wanted.items() if k != "spark.master"}) if wanted else there
     builder = SparkSession.builder
     if SparkContext._gateway is None:
-        if "PYSPARK_GATEWAY_PORT" not in os.environ and "SPARK_CONF_DIR" not in os.environ:
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # the JVM is there, with a name and settings of its own
+        if not submitted and "SPARK_CONF_DIR" not in os.environ:
             wanted = {**_MEMORY, **wanted}
         launched = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
         SparkContext._ensure_initialized(conf=launched)
-        wanted = {**_NO_SHELL, **wanted}
+        wanted = wanted if submitted else {**_NO_SHELL, **wanted}
     known = SparkConf()
     for key, value in {**_DEFAULTS, **wanted}.items():
         if key in wanted or not known.contains(key):
@@ -97,6 +98,22 @@ def session_with(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
     for key, value in conf.items():
         clone.conf.set(key, value)
     return clone
+
+
+@contextmanager
+def set_for_now(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Settings of a session that hold for a while."""
+    before = {key: spark.conf.get(key, None) for key in conf}
+    try:
+        for key, value in conf.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
 
 
 def reading_session(spark: SparkSession) -> SparkSession:

@@ -6,21 +6,22 @@ then, merged by adding weights. A refresh appends a Segment and never rewrites t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql.types import StructField, StructType
 
+from headrace.cost.folding import Segments
 from headrace.errors import StateError
 from headrace.ir.expr import Attr
+from headrace.ir.near import Range
 from headrace.ir.plan import Kept
 from headrace.spark.catalyst import WEIGHT, Catalyst, name_of
 from headrace.spark.delta_log import Table
+from headrace.spark.file_stats import bounds, near
 from headrace.spark.frames import Frame
 from headrace.spark.schema import spark_type
-
-_FEW_ROWS = 1_000
-_MANY_SEGMENTS = 12  # opening a file costs a millisecond or two
 
 
 class State:
@@ -47,20 +48,28 @@ class State:
         except StateError:
             return False
 
-    def worth_folding(self) -> bool:
-        """Whether reading the later Segments costs more than the base: then folding pays before they double again.
-        A small state is folded when it has many files, for each costs as much as thousands of rows."""
-        files = self.table.files()
+    def segments(self) -> Segments:
+        """How large its Segments are."""
+        files = self.table.files() if self.table.exists else []
         base = sum(f.rows for f in files if f.segment == files[0].segment)
-        later = sum(f.rows for f in files) - base
-        return later > max(base, _FEW_ROWS) or len({f.segment for f in files}) > _MANY_SEGMENTS
+        count = len({f.segment for f in files})
+        return Segments(base, sum(f.rows for f in files) - base, max(count - 1, 0))
 
-    def read(self, catalyst: Catalyst, version: int | None = None) -> Frame:
-        """The rows of the state with their weights. Of a single Segment no two rows are equal."""
-        files = self.table.paths(version)
+    def read(self, catalyst: Catalyst, version: int | None = None, within: Mapping[Attr, Range] | None = None) -> Frame:
+        """The rows of the state with their weights, or those in files that can have values in some ranges. Of a single
+        Segment no two rows are equal."""
+        files = self.near(within, version) if within else self.table.paths(version)
         segments = {f.parent.name for f in files}
         plan = catalyst.parquet(files, self.table.schema)
         return bound_frame(catalyst, plan, self.attrs, self.unique, consolidated=len(segments) <= 1)
+
+    def near(self, within: Mapping[Attr, Range], version: int | None = None) -> list[Path]:
+        """The files that can have values in all of some ranges."""
+        return near(self.table.paths(version), {name_of(a): r for a, r in within.items()})
+
+    def bounds(self, attr: Attr) -> Range | None:
+        """The values that a column can have as the state is now."""
+        return bounds(self.table.paths(), name_of(attr))
 
 
 def bound_frame(

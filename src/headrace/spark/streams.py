@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from headrace.errors import ConfigError, QueryError, SourceError
 from headrace.spark.delta_log import Table
 from headrace.spark.paths import file_name
 from headrace.spark.schema import storable
-from headrace.spark.session import empty_frame
+from headrace.spark.session import empty_frame, set_for_now
 
 _KEEP_FILES = "36500d"  # a file source passes over files that are older than its newest by more than this
 
@@ -38,15 +37,20 @@ class StreamFlow:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
+GONE = ".gone-"  # in the name of a folder that is being removed
+
+
 class StreamTable:
     """The table of some flows, in a folder of its own."""
 
-    def __init__(self, spark: SparkSession, name: str, folder: Path, schema: StructType) -> None:
+    def __init__(
+        self, spark: SparkSession, name: str, folder: Path, schema: StructType, comment: str | None = None
+    ) -> None:
         self.spark = spark
         self.name = name
         self.folder = folder
         self.schema = schema
-        self.table = Table(folder / "table", schema, append_only=True)
+        self.table = Table(folder / "table", schema, append_only=True, comment=comment)
         wrong = [f for f in schema if not storable(f.dataType)]
         if wrong:
             raise QueryError(
@@ -69,10 +73,7 @@ class StreamTable:
 
     def reset(self) -> None:
         """Forget all rows and how far the flows had read, at once."""
-        if self.folder.exists():
-            gone = self.folder.with_name(f"{self.folder.name}.gone-{uuid.uuid4().hex[:8]}")
-            self.folder.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
+        remove_at_once(self.folder)
         self.table.reload()
 
     def run(self, flows: Sequence[StreamFlow]) -> int:
@@ -113,6 +114,14 @@ class StreamTable:
         return frame.select(*columns).writeStream.foreachBatch(append)
 
 
+def remove_at_once(folder: Path) -> None:
+    """Remove a folder, which leaves its name in one step; what a crash then leaves goes with the next vacuum."""
+    if folder.exists():
+        gone = folder.with_name(f"{folder.name}{GONE}{uuid.uuid4().hex[:8]}")
+        folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
 def run_sink(
     spark: SparkSession, name: str, flow: StreamFlow, kind: str, options: Mapping[str, str], checkpoint: Path
 ) -> None:
@@ -133,7 +142,7 @@ def run_stream(
 ) -> None:
     """Run a flow over all that is there now, to its end."""
     try:
-        with _settings(spark, flow.conf):
+        with set_for_now(spark, flow.conf):
             made = writer(flow, flow.frame()).option("checkpointLocation", str(checkpoint))
             query = made.trigger(availableNow=True).start()
         query.awaitTermination()
@@ -161,21 +170,6 @@ def merged_schema(name: str, schemas: Sequence[StructType]) -> StructType:
                     hint="cast it in one of them, or give the table a schema",
                 )
     return merged
-
-
-@contextmanager
-def _settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in conf}
-    for key, value in conf.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
 
 
 def _columns(schema: StructType) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from headrace.errors import InternalError
 from headrace.ir.aggregate import Call, Merging
 from headrace.ir.expr import Attr, Equal, Expr
+from headrace.ir.near import Near
 from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe
 from headrace.ir.rel import (
     COUNTED,
@@ -60,6 +61,7 @@ class Compiler:
         snapshot: Callable[[Source, Version], Frame],
         delta: Callable[[Source], Frame],
         load: Callable[[Load], Frame],
+        near: Callable[[Near], Frame],
         step: Callable[[Ref], Frame],
         held: Callable[[Index], Held],
     ) -> None:
@@ -67,6 +69,7 @@ class Compiler:
         self._snapshot = snapshot
         self._delta = delta
         self._load = load
+        self._near = near
         self._step = step
         self._held = held
         self._compiled: dict[int, tuple[Rel, Frame]] = {}
@@ -88,6 +91,8 @@ class Compiler:
                 return self._delta(source)
             case Load():
                 return self._load(rel)
+            case Near():
+                return self._near(rel)
             case Constant(columns=columns, handle=handle):
                 return self._named(Frame(self.c, self.c.gathered(handle), columns))
             case Project():

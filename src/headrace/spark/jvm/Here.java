@@ -3,6 +3,7 @@ package headrace;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Properties;
@@ -35,7 +36,9 @@ import scala.runtime.AbstractFunction0;
  * a task's memory and settings, and none of its travel. Compiled by Janino, which knows no lambdas.
  */
 public final class Here {
-    private static final AtomicLong LAST = new AtomicLong(1L << 62);  // Spark counts from 0, and has -1024 for itself
+    // Spark counts its tasks from 0, and has -1024 for itself. Every Python process of a JVM has a class like this one,
+    // and each begins somewhere else.
+    private static final AtomicLong LAST = new AtomicLong((1L << 62) | (new SecureRandom().nextLong() >>> 3));
 
     private Here() {
     }

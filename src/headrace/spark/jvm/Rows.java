@@ -1,6 +1,5 @@
 package headrace;
 
-import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
@@ -85,18 +84,22 @@ public final class Rows {
     }
 
     /** The rows as an Arrow stream of one batch. */
-    public byte[] arrow() {
+    public byte[] arrow() throws Exception {
         StructType schema = execution.analyzed().schema();
         if (rows.length == 0) {
             return ArrowConverters$.MODULE$.createEmptyArrowBatch(schema, "UTC", false, false);
         }
         Iterator batches = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
             iterator(), schema, Long.MAX_VALUE, Long.MAX_VALUE, "UTC", false, false);
-        return (byte[]) batches.next();
+        try {
+            return (byte[]) batches.next();
+        } finally {
+            ((AutoCloseable) batches).close();  // its memory is not in the heap, and no task ends here to free it
+        }
     }
 
     /** The same in a file: a large answer of py4j's is text, and takes longer than the rows took to compute. */
-    public void arrowFile(String path) throws IOException {
+    public void arrowFile(String path) throws Exception {
         Files.write(Paths.get(path, new String[0]), arrow(), new OpenOption[0]);
     }
 

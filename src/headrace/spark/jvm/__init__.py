@@ -61,6 +61,8 @@ def _share(jvm: Any) -> Any | None:
             code = compiler.getBytecodes()
             for made in code:
                 (folder / f"{made.replace('.', '/')}.class").write_bytes(code[made])
+            for made in code:
+                loader.loadClass(made)  # the folder goes with this process, and another one may stay
     except Py4JError:  # a Spark whose classes are other ones
         return None
     return loader

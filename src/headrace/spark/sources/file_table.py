@@ -131,7 +131,15 @@ class FileTableReader(SourceReader):
         files = order.files[start:end]
         rows, size = sum(f.rows for f in files), sum(f.size for f in files)
         footed = [Path(f.path) for f in files] if self.table.format == "parquet" else []
-        return Scan(rows, 0, partial(self._relation, start, end, order), size, footed)
+        plan = partial(self._relation, start, end, order)
+        return Scan(rows, 0, plan, size, footed, partial(self._among, files) if footed else None)
+
+    def _among(self, files: Sequence[TableFile], chosen: Sequence[Path]) -> Scan:
+        """Some of the files."""
+        wanted = {str(p) for p in chosen}
+        kept = [f for f in files if f.path in wanted]
+        rows, size = sum(f.rows for f in kept), sum(f.size for f in kept)
+        return Scan(rows, 0, partial(self._made, kept), size, chosen)
 
     def _relation(self, start: int, end: int, order: FileOrder, c: Catalyst) -> Any:
         files = order.files[start:end]

@@ -7,15 +7,13 @@ warehouse holds that order. A file that was read must stay as it was: old versio
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -25,12 +23,12 @@ from headrace.spark.catalyst import Catalyst
 from headrace.spark.paths import file_name
 from headrace.spark.session import empty_frame
 from headrace.spark.sources.file_format import FoundFile, file_format
+from headrace.spark.sources.leaving import UNKNOWN, missing_here
 from headrace.spark.sources.manifest import KnownFile, Manifest, marked
 from headrace.spark.sources.relations import Relations
-from headrace.spark.sources.source import CHANGE_TYPE, OUT, Scan, SourceReader
+from headrace.spark.sources.source import OUT, Scan, SourceReader
 
 _FEW = 200_000  # rows that every executor can hold
-_SMALL = 20_000  # rows that the driver counts faster than a job starts
 
 
 @dataclass(frozen=True)
@@ -132,15 +130,25 @@ class FolderReader(SourceReader):
         files = self._files[since:until]
         rows, leaving = sum(f.rows for f in files), sum(f.leaving for f in files)
         footed = [self.path / f.path for f in files] if self._format.kind == "parquet" else []
-        return Scan(rows, leaving, partial(self._relation, since, until), sum(f.size for f in files), footed)
+        plan, size = partial(self._relation, since, until), sum(f.size for f in files)
+        return Scan(rows, leaving, plan, size, footed, partial(self._among, files) if footed else None)
+
+    def _among(self, files: Sequence[KnownFile], chosen: Sequence[Path]) -> Scan:
+        """Some of the files."""
+        wanted = set(chosen)
+        kept = [f for f in files if self.path / f.path in wanted]
+        rows, leaving, size = (sum(getattr(f, n) for f in kept) for n in ("rows", "leaving", "size"))
+        return Scan(rows, leaving, partial(self._made, [self.path / f.path for f in kept]), size, chosen)
 
     def _relation(self, since: int, until: int, catalyst: Catalyst) -> Any:
         """The files after ``since`` up to ``until``: all columns, and the change type last if there is one."""
-        return self._relations.get(catalyst, (since, until), lambda: self._made(since, until, catalyst)).newInstance()
+        return self._relations.get(
+            catalyst, (since, until), lambda: self._made(self._paths(since, until), catalyst)
+        ).newInstance()
 
-    def _made(self, since: int, until: int, catalyst: Catalyst) -> Any:
-        paths = [f.absolute() for f in self._paths(since, until)]
-        return catalyst.files(self._format.kind, paths, self._format.stored(self.schema), self._format.options)
+    def _made(self, paths: Sequence[Path], catalyst: Catalyst) -> Any:
+        files = [f.absolute() for f in paths]
+        return catalyst.files(self._format.kind, files, self._format.stored(self.schema), self._format.options)
 
     def _paths(self, since: int, until: int) -> list[Path]:
         return [self.path / f.path for f in self._files[since:until]]
@@ -152,8 +160,9 @@ class FolderReader(SourceReader):
         until = len(self._files)
         if not self.folder.verify or not self.delta(since, until).leaving:
             return
-        here = self._format.local and self.snapshot(until).rows <= _SMALL
-        bad = self._missing_here(since, until) if here else self._missing_in_spark(since, until)
+        paths, names = self._paths(0, until), self.schema.names
+        found = missing_here(paths, since, names) if self._format.local else UNKNOWN
+        bad = self._missing_in_spark(since, until) if found is UNKNOWN else found
         if bad is not None:
             row = ", ".join(f"{k}={v!r}" for k, v in bad.items())
             raise SourceError(
@@ -162,20 +171,6 @@ class FolderReader(SourceReader):
                 at=", ".join(f.path for f in self._files[since:until]),
                 hint="correct or remove the file; the view still reads as before",
             )
-
-    def _missing_here(self, since: int, until: int) -> dict[str, Any] | None:
-        """A row of negative weight, found without a Spark job."""
-        total: Counter[str] = Counter()
-        rows: dict[str, dict[str, Any]] = {}
-        for place, path in enumerate(self._paths(0, until)):
-            table = pq.ParquetFile(path).read(columns=[*self.schema.names, CHANGE_TYPE])
-            for row in table.to_pylist():
-                sign = -1 if row.pop(CHANGE_TYPE) in OUT else 1
-                key = repr(sorted(row.items()))
-                total[key] += sign
-                if sign < 0 and place >= since:
-                    rows[key] = row
-        return next((row for key, row in rows.items() if total[key] < 0), None)
 
     def _missing_in_spark(self, since: int, until: int) -> dict[str, Any] | None:
         """The same by one Spark job over the rows that the delta takes away."""

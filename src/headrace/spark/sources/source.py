@@ -27,7 +27,8 @@ OUT = ("delete", "update_preimage")
 @dataclass(frozen=True)
 class Scan:
     """Rows of a source that are not read yet: how many they are, how many of them take others back, and the bytes of
-    the files that hold them; the files themselves where they are Parquet, for what their footers tell.
+    the files that hold them; the files themselves where they are Parquet, for what their footers tell, and ``among``
+    to read just some of those.
 
     ``plan`` gives a logical relation with the columns of the source's schema in their order; where some rows
     leave, a last column holds the change type of each. Every call gives attributes of its own.
@@ -38,6 +39,7 @@ class Scan:
     plan: Callable[[Catalyst], Any]
     bytes: int = 0
     files: Sequence[Path] = ()
+    among: Callable[[Sequence[Path]], Scan] | None = None
 
     def frame(self, c: Catalyst, attrs: tuple[Attr, ...], places: Sequence[int], width: int) -> Frame:
         """The rows under the ids of attributes, each from its place among the ``width`` columns of the schema. They

@@ -6,7 +6,8 @@ change feed: both are told to Spark with the file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,11 +68,24 @@ class TableFiles:
         rows, leaving = self.count(change)
         size = sum(f.size for f in change.files)
         footed = [f.path for f in change.added] if change.only_adds else []
-        return Scan(rows, leaving, partial(self._plan, key, change, leaving > 0), size, footed)
+        plan = partial(self._plan, key, change, leaving > 0)
+        return Scan(rows, leaving, plan, size, footed, partial(self._among, change) if footed else None)
+
+    def _among(self, change: Change, chosen: Sequence[Path]) -> Scan:
+        """Some of the files that were added."""
+        wanted = set(chosen)
+        some = replace(change, added=tuple(f for f in change.added if f.path in wanted))
+        rows, _ = self.count(some)
+        return Scan(rows, 0, partial(self._columns_of, some), sum(f.size for f in some.added), chosen)
 
     def _plan(self, key: tuple[int, int], change: Change, signed: bool, c: Catalyst) -> Any:
         """All columns in the order of the schema, and the change type last where rows leave."""
-        groups = self._relations.get(c, key, lambda: self._groups(change, signed, c))
+        return self._united(self._relations.get(c, key, lambda: self._groups(change, signed, c)), signed, c)
+
+    def _columns_of(self, change: Change, c: Catalyst) -> Any:
+        return self._united(self._groups(change, False, c), False, c)
+
+    def _united(self, groups: Sequence[_Group], signed: bool, c: Catalyst) -> Any:
         plans = [self._columns(group, signed, c) for group in groups]
         if not plans:
             return c.files("parquet", [], self.schema)

@@ -1,0 +1,63 @@
+"""Rows that leave must have been there. Of Parquet files that is found without a Spark job: by one column that tells
+rows apart, only those rows of all files are read that have a value of the leaving ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from headrace.spark.sources.source import CHANGE_TYPE, OUT
+
+UNKNOWN: Any = object()  # there are too many rows to look at here
+_SMALL = 20_000  # rows that are looked at one by one in no time
+_LEAVING = 100_000
+_ALIKE = 300_000  # rows that have a value of the leaving ones
+
+
+def missing_here(paths: Sequence[Path], since: int, columns: Sequence[str]) -> dict[str, Any] | None:
+    """A row that leaves in the files from place ``since`` on and was not there; None where there is none, and
+    ``UNKNOWN`` where that is better found by Spark."""
+    wanted = [*columns, CHANGE_TYPE]
+    out = pa.array(OUT)
+    new = [pq.ParquetFile(p).read(columns=wanted) for p in paths[since:]]
+    leaving = pa.concat_tables([t.filter(pc.is_in(t.column(CHANGE_TYPE), out)) for t in new])
+    if leaving.num_rows > _LEAVING:
+        return UNKNOWN  # type: ignore[no-any-return]
+    files = ds.dataset([str(p) for p in paths], format="parquet")
+    condition = None
+    if files.count_rows() > _SMALL:
+        condition = _like(leaving, columns)
+        if condition is None or files.count_rows(filter=condition) > _ALIKE:
+            return UNKNOWN  # type: ignore[no-any-return]
+    total: Counter[str] = Counter()
+    for row in files.to_table(columns={c: ds.field(c) for c in wanted}, filter=condition).to_pylist():
+        sign = -1 if row.pop(CHANGE_TYPE) in OUT else 1
+        total[_key(row)] += sign
+    return next((r for r in leaving.select(columns).to_pylist() if total[_key(r)] < 0), None)
+
+
+def _key(row: dict[str, Any]) -> str:
+    return repr(sorted(row.items()))
+
+
+def _like(leaving: pa.Table, columns: Sequence[str]) -> ds.Expression | None:
+    """What rows equal to the leaving ones have: in the column that has most different values, one of those."""
+    plain = [c for c in columns if _comparable(leaving.schema.field(c).type)]
+    if not plain:
+        return None
+    column = max(plain, key=lambda c: pc.count_distinct(leaving.column(c)).as_py())
+    values = leaving.column(column).unique()
+    found = ds.field(column).isin(values.drop_null())
+    return found | ds.field(column).is_null() if values.null_count else found
+
+
+def _comparable(kind: pa.DataType) -> bool:
+    """Whether values are equal only where they are the same."""
+    return any(is_kind(kind) for is_kind in (pa.types.is_integer, pa.types.is_date, pa.types.is_string))
