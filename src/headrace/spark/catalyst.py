@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from pyspark.sql.types import StructType
 from headrace.ir.expr import Attr
 from headrace.spark.jvm import java_class
 from headrace.spark.script import Made, Script
+from headrace.spark.session import WorkingSessions
+from headrace.spark.slots import Slots
 
 _SQL = "org.apache.spark.sql"
 _EXPRESSION = f"{_SQL}.catalyst.expressions"
@@ -47,6 +49,7 @@ WEIGHT = Attr("weight", "weight", "bigint", nullable=False)
 # Files that are read in the driver when a step works in one partition: starting a scan takes longer.
 _FEW_FILES = 64
 _FEW_BYTES = 256 * 1024
+_SLOT_BYTES = 32 * 1024 * 1024  # of files whose rows are put into a slot
 _FEW_ROWS = 1_000  # that py4j hands over as fast as a file does
 _MEMORIES: dict[int, tuple[Any, Any, Any]] = {}
 
@@ -60,7 +63,8 @@ class Catalyst:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self._session = spark
-        self._single = False
+        self._sessions = WorkingSessions(spark)
+        self.single = False
         self.jvm: Any = spark._jvm
         self._script = script = Script(self.jvm)
         self._java_session = script.put(spark._jsparkSession)
@@ -79,6 +83,8 @@ class Catalyst:
         memory, here = _remembered(self.jvm)
         self._small_files = None if memory is None else script.put(memory)
         self._here = None if here is None else script.put(here)
+        self._prepared, self._prepared_in = script.new("headrace.Prepared"), spark
+        self._slots = Slots(script, self._java_session)
         self._no_options = script.module("scala.collection.immutable.Map").empty()
         self._attrs: dict[str, Made] = {}
         self._by_name: dict[str, Made] = {}
@@ -141,13 +147,25 @@ class Catalyst:
         """Begin a run. Weight columns are numbered from the start again, so that the same plan is built from the
         same parts."""
         self._weights = 0
+        self._slots.clear()
+        self._sessions.begin()
+
+    def end(self) -> None:
+        """End a run: its rows are not needed any more."""
+        self._slots.clear()
+
+    def work(self, size: str) -> None:
+        """Run plans from here on in a session for steps of a size; small ones work in one partition."""
+        self.work_in(self._sessions.get(size), single=size == "small")
 
     def work_in(self, session: SparkSession, *, single: bool) -> None:
         """Run plans in a session from here on. ``single`` says that they work in one partition."""
         if session is not self._session:
             self._session = session
             self._java_session = self._script.put(session._jsparkSession)
-        self._single = single
+            if single and session is not self._prepared_in:
+                self._prepared, self._prepared_in = self._script.new("headrace.Prepared"), session
+        self.single = single
 
     def _enter(self, attr: Attr, kind: Any, number: Any) -> Any:
         """Any value, and any inside one, may be NULL: above a union a column is what it is in any branch."""
@@ -267,8 +285,8 @@ class Catalyst:
         if not files:
             attributes = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "toAttributes", columns)
             return self._plan("LocalRelation", attributes, self.nil, False, self.none)
-        readable = self._small_files is not None and self._single and kind == "parquet" and not options
-        if readable and (small := _small(files)) is not None:
+        readable = self._small_files is not None and self.single and kind == "parquet" and not options
+        if readable and (small := _small(files, _FEW_BYTES)) is not None:
             return self._script.call(self._small_files, "relation", self._spark_session, columns, small)
         session, given = self._java_session, self._given(options)
         paths = self.seq([self._script.new("org.apache.hadoop.fs.Path", "file", None, str(f)) for f in files])
@@ -277,6 +295,34 @@ class Catalyst:
             *(session, paths, given, self.some(columns), self._no_cache, self.none, self.none),
         )
         return self._over_files(index, columns, self._format(kind), given)
+
+    def slot_of_files(self, place: Hashable, files: Sequence[Path], schema: StructType, attrs: Sequence[Attr]) -> Any:
+        """The rows of Parquet files with these columns as a leaf that stays the same when the files are others. None
+        where plans are not run here, or the files are many or large."""
+        if not self.single or self._here is None or self._small_files is None:
+            return None
+        told = _small(files, _SLOT_BYTES)
+        if told is None:
+            return None
+        columns = self._types.fromJson(schema.json())
+
+        def fill(slot: Made) -> None:
+            slot.set(self._script.call(self._small_files, "rows", self._spark_session, columns, told))
+
+        return self._slots.relation((place, schema.json()), [self.attr(a) for a in attrs], fill)
+
+    def slot_of_rows(self, place: Hashable, rows: Collected, attrs: Sequence[Attr]) -> Any:
+        """Rows that are in the driver as a leaf of a plan with these columns; the rows themselves where plans are not
+        run here."""
+        if not self.single or self._here is None:
+            return self.gathered(rows.relation())
+        return self._slots.relation(place, [self.attr(a) for a in attrs], rows.put)
+
+    def slot_of_plan(self, place: Hashable, plan: Any, attrs: Sequence[Attr]) -> Any:
+        """The rows of a small plan, computed once in a run, as a leaf; the plan itself where plans are not run here."""
+        if not self.single or self._here is None:
+            return plan
+        return self._slots.relation(place, [self.attr(a) for a in attrs], lambda slot: self.collect(plan).put(slot))
 
     def partitioned_files(
         self,
@@ -302,11 +348,12 @@ class Catalyst:
     def fill(self, filled: Sequence[tuple[Any, Any, bool]], *, pends: bool) -> None:
         """Put the rows of plans into indexes, in one job or without any: plan, index, and whether the last column is
         the weight."""
-        if self._single and self._here is not None:
+        if self.single and self._here is not None:
             for plan, index, weighted in filled:
                 self.collect(plan).fill(index, None, weighted=weighted, pends=pends)
             return
-        parts = [self._script.java_list(part) for part in zip(*filled, strict=True)]
+        plain = [(self._script.static("headrace.Slot", "plain", plan), *rest) for plan, *rest in filled]
+        parts = [self._script.java_list(part) for part in zip(*plain, strict=True)]
         self.java(self._script.static("headrace.Fill", "run", self._java_session, *parts, pends))
 
     def _given(self, options: Mapping[str, str] | None) -> Any:
@@ -357,7 +404,7 @@ class Catalyst:
     def gathered(self, plan: Any) -> Any:
         """A plan that reads or adds partitions; in one partition where the run works in one, so that nothing above
         needs a shuffle."""
-        return self._plan("Repartition", 1, False, plan) if self._single else plan
+        return self._plan("Repartition", 1, False, plan) if self.single else plan
 
     def over(self, operator: Any, children: Iterable[Any]) -> Any:
         """An operator of Catalyst's over other children."""
@@ -407,7 +454,7 @@ class Catalyst:
 
     def repartition(self, keys: Iterable[Any], plan: Any) -> Any:
         """One partition for each key value; without keys, one for all."""
-        if self._single:
+        if self.single:
             return plan
         exprs = list(keys)
         count = self.none if exprs else self.some(1)
@@ -433,14 +480,20 @@ class Catalyst:
 
     def collect_most(self, plan: Any, most: int) -> Collected | None:
         """The rows of a plan, at once; None where they are more than that."""
-        few = plan if self._single else self._plan("LocalLimit", self.sql(str(most + 1)), plan)
+        few = plan if self.single else self._plan("LocalLimit", self.sql(str(most + 1)), plan)
         found = self.collect(few)
-        return found if self._single or len(found) <= most else None
+        return found if self.single or len(found) <= most else None
 
     def collect(self, plan: Any) -> Collected:
         """The rows of a plan that gives few, at once."""
-        here = self._here if self._single else None
-        return Collected(self._script, self._script.new("headrace.Rows", self._java_session, plan, here))
+        here = self._here if self.single else None
+        made = self._script.new("headrace.Rows", self._java_session, plan, here, self._prepared)
+        return Collected(self._script, made)
+
+    @property
+    def runs_again(self) -> int:
+        """How often a plan was run that had been planned before."""
+        return int(self.java(self._prepared.hits()))
 
 
 class Collected:
@@ -471,6 +524,10 @@ class Collected:
         """The same rows as a plan of their own, with the same columns."""
         return self._rows.relation()
 
+    def put(self, slot: Made) -> None:
+        """Put the rows into a slot."""
+        slot.put(self._rows.all())
+
     def __len__(self) -> int:
         return int(self._script.value(self._rows.size()))
 
@@ -491,12 +548,12 @@ def _made(jvm: Any, name: str, instance: bool) -> Any | None:
         return None
 
 
-def _small(files: Sequence[str | Path]) -> str | None:
+def _small(files: Sequence[str | Path], most: int) -> str | None:
     """What tells files from others that may once be in their places; None where they are many or large."""
     if len(files) > _FEW_FILES:
         return None
     stats = [(str(f), Path(f).stat()) for f in files]
-    if sum(s.st_size for _, s in stats) > _FEW_BYTES:
+    if sum(s.st_size for _, s in stats) > most:
         return None
     return json.dumps([part for path, s in stats for part in (path, s.st_size, str(s.st_mtime_ns))])
 

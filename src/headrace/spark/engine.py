@@ -96,8 +96,11 @@ class Engine:
         """Do a plan, and then fold some states."""
         with named_jobs(self.spark, f'headrace: view "{view}"'):
             run = Run(self.catalyst, sources, states, result, since, until, feed=feed, watch=watch, memory=memory)
-            run.run(plan)
-            run.fold(fold)
+            try:
+                run.run(plan)
+                run.fold(fold)
+            finally:
+                self.catalyst.end()
         return run
 
     def build(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from headrace.errors import InternalError
@@ -29,9 +29,8 @@ from headrace.spark.file_stats import near as near_files
 from headrace.spark.file_stats import rows_in
 from headrace.spark.frames import Frame
 from headrace.spark.memory import Held, Memory
-from headrace.spark.session import working_session
 from headrace.spark.sources.source import CHANGE_TYPE, Scan, SourceReader
-from headrace.spark.state import State, bound_frame
+from headrace.spark.state import State, file_frame
 from headrace.spark.to_spark import Compiler
 
 # Below this many rows a result goes through the driver: one small file, written without a Spark job. A step that
@@ -106,13 +105,14 @@ class Run:
         self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
         self._frames: dict[str, Frame] = {}
         self._parts: dict[int, tuple[Near, Scan]] = {}
+        self._nears: dict[int, tuple[int, Near]] = {}
         self._held: list[Any] = []
+        self._gathered = 0  # results that came to the driver
         self._rows: dict[str, int] = {}
         self._tiny = False
         self._step_name = ""
         self._written: Collected | None = None
         self.many = memory.many if memory is not None else set[str]()
-        self._sessions: dict[str, SparkSession] = {}
         catalyst.restart()
         self._compiler = Compiler(
             catalyst, self._snapshot, self._delta, self._load, self._near, self._step, self._index
@@ -203,10 +203,7 @@ class Run:
     def _work(self, rows: int) -> None:
         """Work in one partition where all that is read is few rows."""
         self._tiny = rows <= SMALL
-        size = "small" if self._tiny else "middle" if rows <= MIDDLE and not self._loading else "large"
-        if size not in self._sessions:
-            self._sessions[size] = working_session(self.catalyst.spark, size)
-        self.catalyst.work_in(self._sessions[size], single=self._tiny)
+        self.catalyst.work("small" if self._tiny else "middle" if rows <= MIDDLE and not self._loading else "large")
 
     def _reads(self, step: Step) -> int:
         """The rows of all leaves of a step, known before it is run."""
@@ -251,7 +248,9 @@ class Run:
             with effect("state committed"):
                 state.table.commit(files, overwrite=step.base)
         if not step.base:
-            self._frames[step.name] = self._segment(state, files)
+            segment = replace(frame, unit=state.unique, consolidated=True)
+            rows = self._written
+            self._frames[step.name] = self._segment(state, files) if rows is None else self._collected(segment, rows)
             self._index_state(step, self._written)
 
     def fold(self, states: Iterable[str]) -> None:
@@ -260,7 +259,7 @@ class Run:
             state, step = self.states[name], f"fold {name}"
             with self._measured(step):
                 self._work(state.table.rows())
-                frame = state.read(self.catalyst).consolidate().with_weight().select(state.attrs)
+                frame = state.read(self.catalyst, "fold").consolidate().with_weight().select(state.attrs)
                 with effect("state compacted"):
                     files, self._rows[step] = self._write(state.table, frame, state.table.schema)
                     state.table.commit(files, overwrite=True)
@@ -268,8 +267,8 @@ class Run:
 
     def _segment(self, state: State, files: list[Path]) -> Frame:
         """The Delta just kept, to be read by later steps."""
-        plan = self.catalyst.parquet([f.absolute() for f in files], state.table.schema)
-        return bound_frame(self.catalyst, plan, state.attrs, state.unique, consolidated=True)
+        paths, place = [f.absolute() for f in files], ("segment", state.name)
+        return file_frame(self.catalyst, place, paths, state.table.schema, state.attrs, state.unique, True)
 
     def _replace(self, step: Publish) -> None:
         frame = self._compiler.compile(step.rel).rows()
@@ -330,8 +329,9 @@ class Run:
     def _merged(self, delta: Frame, files: list[Path]) -> Frame:
         """Files of the result with a Delta added to them."""
         attrs = delta.attrs
-        old = self.catalyst.parquet(files, self.result.schema)
-        before = bound_frame(self.catalyst, old, attrs, True, consolidated=False, weighted=False).with_weight()
+        schema = self.result.schema
+        old = file_frame(self.catalyst, "result", files, schema, attrs, True, False, weighted=False)
+        before = old.with_weight()
         plan = self.catalyst.union([before.plan, delta.with_weight().plan])
         return Frame(self.catalyst, plan, attrs, before.weight, unit=False)
 
@@ -345,7 +345,7 @@ class Run:
     # --- leaves
 
     def _snapshot(self, source: Source, at: Version) -> Frame:
-        return self._rows_at(source, self._at(source.name, at))
+        return self._rows_at(source, self._at(source.name, at), (source.name, source.fields, str(at)))
 
     def _near(self, near: Near) -> Frame:
         """Those files of a leaf that can match; how many are passed over is measured."""
@@ -355,12 +355,17 @@ class Run:
             files = state.near(dict(near.within), at)
             self.measures.files_skipped += len(state.table.files(at)) - len(files)
             self.measures.bytes_read += sum(f.stat().st_size for f in files)
-            return state.read(self.catalyst, at, dict(near.within))
+            return state.read(self.catalyst, self._place(near), at, dict(near.within))
         assert isinstance(near.input, Snapshot)
         assert isinstance(near.input.of, Source)
         part = self._part(near)
         self.measures.files_skipped += len(self._at(near.input.of.name, near.input.at).files) - len(part.files)
-        return self._rows_at(near.input.of, part)
+        of = near.input.of
+        return self._rows_at(of, part, (of.name, of.fields, str(near.input.at), self._place(near)))
+
+    def _place(self, near: Near) -> int:
+        """A part of a leaf is told from others by when it is first read: the ranges are other ones in every run."""
+        return self._nears.setdefault(id(near), (len(self._nears), near))[0]
 
     def _part(self, near: Near) -> Scan:
         """The part of a source's snapshot that can match."""
@@ -377,27 +382,30 @@ class Run:
         field_of = {a.id: f for a, f in zip(source.columns, source.fields, strict=True)}
         return scan.among(near_files(scan.files, {field_of[a.id]: r for a, r in near.within}))
 
-    def _rows_at(self, source: Source, scan: Scan) -> Frame:
-        frame = self._read(source, scan)
+    def _rows_at(self, source: Source, scan: Scan, place: Hashable) -> Frame:
+        frame = self._read(source, scan, place)
         many = scan.leaving > CANCELLED * scan.rows
         return frame.consolidate() if scan.leaving and (self._loading or self._tiny or many) else frame
 
     def _delta(self, source: Source) -> Frame:
         scan = self._between(source.name)
-        frame = self._read(source, scan)
+        frame = self._read(source, scan, (source.name, source.fields, "delta"))
         return frame.consolidate() if scan.leaving else frame
 
-    def _read(self, source: Source, scan: Scan) -> Frame:
+    def _read(self, source: Source, scan: Scan, place: Hashable) -> Frame:
         self.measures.rows_read += scan.rows
         self.measures.bytes_read += scan.bytes
         names = self.sources[source.name].schema.names
-        return scan.frame(self.catalyst, source.attrs, [names.index(f) for f in source.fields], len(names))
+        places, c = [names.index(f) for f in source.fields], self.catalyst
+        if self._tiny:
+            return scan.slot(c, place, source.attrs, places, len(names))
+        return scan.frame(c, source.attrs, places, len(names))
 
     def _load(self, load: Load) -> Frame:
         state, version = self.states[load.state], self._before[load.state] if load.at == OLD else None
         self.measures.scans[load.state] = self.measures.scans.get(load.state, 0) + 1
         self.measures.bytes_read += sum(f.size for f in state.table.files(version))
-        return state.read(self.catalyst, version)
+        return state.read(self.catalyst, str(load.at), version)
 
     def _step(self, ref: Ref) -> Frame:
         if ref.step not in self._frames:
@@ -419,12 +427,18 @@ class Run:
             seen = self._observed(rows.observed)
             if len(rows) and not all(sum(values) for name, values in seen.items() if name in ("out", "signs")):
                 raise InternalError("BAD_MEASURE", f"{len(rows)} rows were counted as none")
-            return frame.over(c.gathered(rows.relation())), seen
+            return self._collected(frame, rows), seen
         computed = c.frame(frame.plan)
         held = computed.localCheckpoint()
         plan = held._jdf.queryExecution().analyzed()
         self._held.append(plan.rdd())
         return frame.over(c.gathered(c.put(plan))), self._observe(computed)
+
+    def _collected(self, frame: Frame, rows: Collected) -> Frame:
+        """A frame over its own rows, which are here."""
+        columns = frame.attrs if frame.weight is None else (*frame.attrs, frame.weight)
+        self._gathered += 1
+        return frame.over(self.catalyst.slot_of_rows(("rows", self._gathered), rows, columns))
 
     def _few(self, plan: Any) -> Collected | None:
         """The rows of a plan, unless they are many. A step that had many once is taken to have many again."""

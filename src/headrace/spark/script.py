@@ -41,7 +41,8 @@ class Script:
     def __init__(self, jvm: Any) -> None:
         self._java = java_class(jvm, "Script").newInstance()
         self._jvm = jvm
-        self.know("Rows")
+        for name in ("Prepared", "Rows"):
+            self.know(name)
         self._waiting: list[list[Any]] = []
         self.gone: list[int] = []
         self._last = 0

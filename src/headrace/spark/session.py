@@ -141,6 +141,28 @@ def working_session(spark: SparkSession, size: str) -> SparkSession:
     return session_with(spark, _WORKING)
 
 
+class WorkingSessions:
+    """The sessions in which the runs of a view work. Copying one takes longer than a small step, so they are kept until
+    the settings of the session that they were copied from are others."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._settings: Any = None
+        self._made: dict[str, SparkSession] = {}
+
+    def begin(self) -> None:
+        """Look whether settings have changed."""
+        now = self._spark._jsparkSession.sessionState().conf().getAllConfs()
+        if self._settings is None or not self._settings.equals(now):
+            self._settings = now
+            self._made.clear()
+
+    def get(self, size: str) -> SparkSession:
+        if size not in self._made:
+            self._made[size] = working_session(self._spark, size)
+        return self._made[size]
+
+
 def _optional_rules(spark: SparkSession) -> list[str]:
     """The rules of the optimiser that Spark lets one leave out, but for one that changes how a decimal is rounded."""
     jvm = id(spark._jvm)

@@ -6,9 +6,8 @@ then, merged by adding weights. A refresh appends a Segment and never rewrites t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql.types import StructField, StructType
 
@@ -55,13 +54,20 @@ class State:
         count = len({f.segment for f in files})
         return Segments(base, sum(f.rows for f in files) - base, max(count - 1, 0))
 
-    def read(self, catalyst: Catalyst, version: int | None = None, within: Mapping[Attr, Range] | None = None) -> Frame:
+    def read(
+        self,
+        catalyst: Catalyst,
+        place: Hashable,
+        version: int | None = None,
+        within: Mapping[Attr, Range] | None = None,
+    ) -> Frame:
         """The rows of the state with their weights, or those in files that can have values in some ranges. Of a single
-        Segment no two rows are equal."""
+        Segment no two rows are equal. ``place`` tells them from other rows of it that a run reads."""
         files = self.near(within, version) if within else self.table.paths(version)
         segments = {f.parent.name for f in files}
-        plan = catalyst.parquet(files, self.table.schema)
-        return bound_frame(catalyst, plan, self.attrs, self.unique, consolidated=len(segments) <= 1)
+        return file_frame(
+            catalyst, ("state", self.name, place), files, self.table.schema, self.attrs, self.unique, len(segments) <= 1
+        )
 
     def near(self, within: Mapping[Attr, Range], version: int | None = None) -> list[Path]:
         """The files that can have values in all of some ranges."""
@@ -72,20 +78,25 @@ class State:
         return bounds(self.table.paths(), name_of(attr))
 
 
-def bound_frame(
+def file_frame(
     catalyst: Catalyst,
-    plan: Any,
+    place: Hashable,
+    files: Sequence[Path],
+    schema: StructType,
     attrs: tuple[Attr, ...],
     unit: bool,
-    *,
     consolidated: bool,
+    *,
     weighted: bool = True,
 ) -> Frame:
-    """A plan's columns, by position, under the ids of attributes; the weight is the last where there is one."""
+    """The rows of files, their columns by position under the ids of attributes; the weight is the last where there is
+    one. ``place`` tells them from those of other files of the run."""
     weight = catalyst.weight() if weighted else None
-    output = plan.output()
     wanted = attrs if weight is None else (*attrs, weight)
-    columns = [catalyst.named(a, output.apply(i)) for i, a in enumerate(wanted)]
-    return Frame(
-        catalyst, catalyst.project(columns, catalyst.gathered(plan)), attrs, weight, unit, consolidated, exact=True
-    )
+    plan = catalyst.slot_of_files(place, files, schema, wanted)
+    if plan is None:
+        relation = catalyst.parquet(files, schema)
+        output = relation.output()
+        columns = [catalyst.named(a, output.apply(i)) for i, a in enumerate(wanted)]
+        plan = catalyst.project(columns, catalyst.gathered(relation))
+    return Frame(catalyst, plan, attrs, weight, unit, consolidated, exact=True)

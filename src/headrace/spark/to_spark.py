@@ -72,13 +72,14 @@ class Compiler:
         self._near = near
         self._step = step
         self._held = held
-        self._compiled: dict[int, tuple[Rel, Frame]] = {}
+        self._compiled: dict[tuple[int, bool], tuple[Rel, Frame]] = {}
 
     def compile(self, rel: Rel) -> Frame:
-        """The frame of a relation; one that occurs several times is compiled once."""
-        known = self._compiled.get(id(rel))
+        """The frame of a relation; one that occurs several times is compiled once for each way to work."""
+        key = (id(rel), self.c.single)
+        known = self._compiled.get(key)
         if known is None:
-            known = self._compiled[id(rel)] = (rel, self._compile(rel))
+            known = self._compiled[key] = (rel, self._compile(rel))
         return known[1]
 
     def _compile(self, rel: Rel) -> Frame:

@@ -22,7 +22,7 @@ public final class Matches extends AbstractIterator {
 
     public Matches(Index index, boolean pending, boolean weighted) {
         this.index = index;
-        this.pending = pending && index.pending != null;
+        this.pending = pending;
         this.weighted = weighted;
         this.rest = new UnsafeRow(index.columns);
     }
@@ -36,7 +36,7 @@ public final class Matches extends AbstractIterator {
             hash = RowTable.hash(key);
             table = index.settled[hash & (Index.TABLES - 1)];
             place = table.find(key, hash);
-            last = !pending;
+            last = !pending || index.pending == null;  // a plan that is run again may find other ones
             skip();
         }
         return this;

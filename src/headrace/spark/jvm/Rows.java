@@ -29,22 +29,61 @@ public final class Rows {
     private final QueryExecution execution;
     private final InternalRow[] rows;
 
-    /** ``here`` is the class that computes rows in this thread; null where a job is to do it. */
-    public Rows(final SparkSession session, LogicalPlan plan, final Class here) {
+    /**
+     * ``here`` is the class that computes rows in this thread; null where a job is to do it. ``known`` holds plans that
+     * were run before.
+     */
+    public Rows(final SparkSession session, LogicalPlan plan, final Class here, Prepared known) {
+        QueryExecution before = here == null ? null : known.get(plan);
+        final QueryExecution planned = before != null ? before : planned(session, here == null ? Slot.plain(plan) : plan);
+        if (before != null) {
+            planned.executedPlan().resetMetrics();
+        }
+        InternalRow[] found = null;
+        boolean done = false;
+        try {
+            found = within(session, new AbstractFunction0() {
+                public Object apply() {
+                    SparkPlan made = planned.executedPlan();
+                    return here == null ? made.executeCollect() : computed(here, made);
+                }
+            });
+            done = true;
+        } finally {
+            if (!done && before != null) {
+                known.forget(plan);
+            }
+        }
+        if (found != null) {
+            if (here != null && before == null && Slot.only(plan)) {
+                known.put(plan, planned);
+            }
+            this.execution = planned;
+            this.rows = found;
+            return;
+        }
+        final QueryExecution plain = planned(session, Slot.plain(plan));
+        this.execution = plain;
+        this.rows = within(session, new AbstractFunction0() {
+            public Object apply() {
+                return plain.executedPlan().executeCollect();
+            }
+        });
+    }
+
+    private static QueryExecution planned(SparkSession session, LogicalPlan plan) {
         plan.setAnalyzed();
-        final QueryExecution planned = Dataset.ofRows(session, plan).queryExecution();
-        this.execution = planned;
+        return Dataset.ofRows(session, plan).queryExecution();
+    }
+
+    /** What a function gives in a session, with its settings and its artifacts. */
+    private static InternalRow[] within(final SparkSession session, final AbstractFunction0 work) {
         scala.Option before = SparkSession.getActiveSession();
         SparkSession.setActiveSession(session);
         try {
-            this.rows = (InternalRow[]) SQLExecution.withSQLConfPropagated(session, new AbstractFunction0() {
+            return (InternalRow[]) SQLExecution.withSQLConfPropagated(session, new AbstractFunction0() {
                 public Object apply() {
-                    return session.artifactManager().withResources(new AbstractFunction0() {
-                        public Object apply() {
-                            InternalRow[] found = here == null ? null : computed(here, planned.executedPlan());
-                            return found != null ? found : planned.executedPlan().executeCollect();
-                        }
-                    });
+                    return session.artifactManager().withResources(work);
                 }
             });
         } finally {

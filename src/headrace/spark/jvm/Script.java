@@ -81,7 +81,8 @@ public final class Script {
     }
 
     /** A DataFrame of a plan whose parts are all resolved. */
-    public Dataset dataset(SparkSession session, LogicalPlan plan) {
+    public Dataset dataset(SparkSession session, LogicalPlan given) {
+        LogicalPlan plan = Slot.plain(given);
         plan.setAnalyzed();
         return Dataset.ofRows(session, plan);
     }

@@ -17,15 +17,19 @@ from py4j.protocol import Py4JError
 _compiled: dict[tuple[int, str], tuple[Any, Any]] = {}
 _shared: dict[int, tuple[Any, Any]] = {}
 _lock = Lock()
+_USES = {"Prepared": "Slot", "Rows": "Prepared", "Script": "Slot"}  # what a class needs to be compiled
 _IN_TASKS = ("RowTable", "Index", "Fill", "Matches", "Probe")  # each may use those before it
 
 
 def java_class(jvm: Any, name: str) -> Any:
     """One of the classes in this folder, compiled once for each JVM."""
     key = (id(jvm), name)
+    before = java_class(jvm, _USES[name]) if name in _USES else None
     with _lock:
         if key not in _compiled:
             compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            if before is not None:
+                compiler.setParentClassLoader(before.getClassLoader())
             compiler.cook(_source(name))
             # The JVM is held too, so that no other one can take its id.
             _compiled[key] = (jvm, compiler.getClassLoader().loadClass(f"headrace.{name}"))

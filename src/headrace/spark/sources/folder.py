@@ -131,14 +131,21 @@ class FolderReader(SourceReader):
         rows, leaving = sum(f.rows for f in files), sum(f.leaving for f in files)
         footed = [self.path / f.path for f in files] if self._format.kind == "parquet" else []
         plan, size = partial(self._relation, since, until), sum(f.size for f in files)
-        return Scan(rows, leaving, plan, size, footed, partial(self._among, files) if footed else None)
+        among = partial(self._among, files) if footed else None
+        return Scan(rows, leaving, plan, size, footed, among, self._stored)
 
     def _among(self, files: Sequence[KnownFile], chosen: Sequence[Path]) -> Scan:
         """Some of the files."""
         wanted = set(chosen)
         kept = [f for f in files if self.path / f.path in wanted]
         rows, leaving, size = (sum(getattr(f, n) for f in kept) for n in ("rows", "leaving", "size"))
-        return Scan(rows, leaving, partial(self._made, [self.path / f.path for f in kept]), size, chosen)
+        paths = [self.path / f.path for f in kept]
+        return Scan(rows, leaving, partial(self._made, paths), size, paths, stored=self._stored)
+
+    @property
+    def _stored(self) -> StructType | None:
+        parquet = self._format.kind == "parquet" and not self._format.options
+        return self._format.stored(self.schema) if parquet else None
 
     def _relation(self, since: int, until: int, catalyst: Catalyst) -> Any:
         """The files after ``since`` up to ``until``: all columns, and the change type last if there is one."""

@@ -7,7 +7,7 @@ and a ``SourceReader`` that it opens.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,6 +40,7 @@ class Scan:
     bytes: int = 0
     files: Sequence[Path] = ()
     among: Callable[[Sequence[Path]], Scan] | None = None
+    stored: StructType | None = None
 
     def frame(self, c: Catalyst, attrs: tuple[Attr, ...], places: Sequence[int], width: int) -> Frame:
         """The rows under the ids of attributes, each from its place among the ``width`` columns of the schema. They
@@ -52,6 +53,19 @@ class Scan:
         if weight is not None:
             columns.append(c.named(weight, c.sign(output.apply(width), OUT)))
         return Frame(c, c.project(columns, c.gathered(plan)), attrs, weight, exact=True)
+
+    def slot(self, c: Catalyst, name: Hashable, attrs: tuple[Attr, ...], places: Sequence[int], width: int) -> Frame:
+        """The same rows, put into the slot of a place that the name tells."""
+        if self.stored is not None and self.files:
+            kinds = (Attr(f"{attrs[0].id}.change", CHANGE_TYPE, "string"),) if self.leaving else ()
+            fields = [self.stored[place] for place in (*places, *([width] if kinds else []))]
+            plan = c.slot_of_files(name, self.files, StructType(fields), (*attrs, *kinds))
+            if plan is not None:
+                frame = Frame(c, plan, attrs, exact=not kinds)
+                return frame.weighed(c.sign(c.attr(kinds[0]), OUT)) if kinds else frame
+        frame = self.frame(c, attrs, places, width)
+        kept = attrs if frame.weight is None else (*attrs, frame.weight)
+        return frame.over(c.slot_of_plan(name, frame.plan, kept))
 
 
 class SourceReader(ABC):

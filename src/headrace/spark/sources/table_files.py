@@ -69,14 +69,20 @@ class TableFiles:
         size = sum(f.size for f in change.files)
         footed = [f.path for f in change.added] if change.only_adds else []
         plan = partial(self._plan, key, change, leaving > 0)
-        return Scan(rows, leaving, plan, size, footed, partial(self._among, change) if footed else None)
+        among = partial(self._among, change) if footed else None
+        return Scan(rows, leaving, plan, size, footed, among, self._stored(change))
+
+    def _stored(self, change: Change) -> StructType | None:
+        """What is in the files, where that is what their rows are: those of partitions lack columns."""
+        return self.schema if change.only_adds and not any(f.partition for f in change.added) else None
 
     def _among(self, change: Change, chosen: Sequence[Path]) -> Scan:
         """Some of the files that were added."""
         wanted = set(chosen)
         some = replace(change, added=tuple(f for f in change.added if f.path in wanted))
         rows, _ = self.count(some)
-        return Scan(rows, 0, partial(self._columns_of, some), sum(f.size for f in some.added), chosen)
+        paths, size = [f.path for f in some.added], sum(f.size for f in some.added)
+        return Scan(rows, 0, partial(self._columns_of, some), size, paths, stored=self._stored(some))
 
     def _plan(self, key: tuple[int, int], change: Change, signed: bool, c: Catalyst) -> Any:
         """All columns in the order of the schema, and the change type last where rows leave."""
