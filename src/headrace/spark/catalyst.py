@@ -90,6 +90,7 @@ class Catalyst:
         self._by_name: dict[str, Made] = {}
         self._numbers: dict[str, Made] = {}
         self._resolved: dict[str, Made] = {}
+        self._totals: dict[str, Made] = {}
         self._weights = 0
         self.zero, self.one = self.sql("0L"), self.sql("1L")
 
@@ -230,10 +231,13 @@ class Catalyst:
     # Weights are in every operator: theirs are built, for resolving text costs ten times as much.
 
     def total(self, weight: Attr | None) -> Any:
-        """The sum of weights, 0 over nothing."""
-        value = self.one if weight is None else self.attr(weight)
-        summed = self._expression("aggregate.Sum", value).toAggregateExpression()
-        return self._expression("Coalesce", self.seq([summed, self.zero]))
+        """The sum of weights, 0 over nothing. An aggregate has an exprId too: it is made once for each weight."""
+        name = "" if weight is None else weight.id
+        if name not in self._totals:
+            value = self.one if weight is None else self.attr(weight)
+            summed = self._expression("aggregate.Sum", value).toAggregateExpression()
+            self._totals[name] = self._expression("Coalesce", self.seq([summed, self.zero]))
+        return self._totals[name]
 
     def product(self, weights: Sequence[Attr]) -> Any:
         result = self.attr(weights[0])
