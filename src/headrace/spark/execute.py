@@ -63,6 +63,15 @@ class Measures:
     folded: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Computed:
+    """What a step has computed: a frame, its rows where they are in the driver, and what was measured on the way."""
+
+    frame: Frame
+    rows: Collected | None
+    seen: Mapping[str, list[int]] = field(default_factory=dict)
+
+
 class Watch(Protocol):
     """Who is told of each step before and after it is done. A step that folds a state is in no plan."""
 
@@ -103,11 +112,10 @@ class Run:
         self._feed = feed and CHANGE_TYPE not in result.schema.names
         self._loading = False
         self._before = {n: (s.table.version if s.table.exists else -1) for n, s in states.items()}
-        self._frames: dict[str, Frame] = {}
+        self._frames: dict[str, _Computed] = {}
         self._parts: dict[int, tuple[Near, Scan]] = {}
         self._nears: dict[int, tuple[int, Near]] = {}
         self._held: list[Any] = []
-        self._gathered = 0  # results that came to the driver
         self._rows: dict[str, int] = {}
         self._tiny = False
         self._step_name = ""
@@ -128,7 +136,8 @@ class Run:
                     self._work(self._reads(step))
                     match step:
                         case Pin(name=name, rel=rel):
-                            self._frames[name], self._rows[name] = self._pin(self._compiler.compile(rel))
+                            self._frames[name] = self._hold(self._counted(self._compiler.compile(rel)))
+                            self._rows[name] = self._frames[name].seen["out"][0]
                         case Keep():
                             self._keep(step)
                         case Publish(name=name, replace=replaces):
@@ -248,9 +257,9 @@ class Run:
             with effect("state committed"):
                 state.table.commit(files, overwrite=step.base)
         if not step.base:
-            segment = replace(frame, unit=state.unique, consolidated=True)
-            rows = self._written
-            self._frames[step.name] = self._segment(state, files) if rows is None else self._collected(segment, rows)
+            here = self._written is not None
+            segment = replace(frame, unit=state.unique, consolidated=True) if here else self._segment(state, files)
+            self._frames[step.name] = _Computed(segment, self._written)
             self._index_state(step, self._written)
 
     def fold(self, states: Iterable[str]) -> None:
@@ -338,9 +347,9 @@ class Run:
     def _signed(self, delta: Frame) -> tuple[Frame, int, int]:
         """A consolidated Delta, held, and how many rows it adds and takes away."""
         assert delta.weight is not None
-        held, seen = self._hold(delta.over(self.catalyst.measure_signs("signs", delta.weight, delta.plan)))
-        added, removed = seen["signs"]
-        return held, added, removed
+        held = self._hold(delta.over(self.catalyst.measure_signs("signs", delta.weight, delta.plan)))
+        added, removed = held.seen["signs"]
+        return self._leaf(held, "signed"), added, removed
 
     # --- leaves
 
@@ -410,16 +419,22 @@ class Run:
     def _step(self, ref: Ref) -> Frame:
         if ref.step not in self._frames:
             raise InternalError("BAD_PLAN", f"step {ref.step} is used before it is computed")
-        return self._frames[ref.step]
+        return self._leaf(self._frames[ref.step], ref.step)
+
+    def _leaf(self, computed: _Computed, name: str) -> Frame:
+        """What was computed, as a leaf of a later plan."""
+        frame, rows = computed.frame, computed.rows
+        if rows is None:
+            return frame.over(self.catalyst.gathered(frame.plan))
+        columns = frame.attrs if frame.weight is None else (*frame.attrs, frame.weight)
+        return frame.over(self.catalyst.slot_of_rows(("step", name), rows, columns))
 
     # --- doing
 
-    def _pin(self, frame: Frame) -> tuple[Frame, int]:
-        """A frame computed once and held for later steps, and how many rows it has."""
-        held, seen = self._hold(frame.over(self.catalyst.measure("out", frame.plan)))
-        return held, seen["out"][0]
+    def _counted(self, frame: Frame) -> Frame:
+        return frame.over(self.catalyst.measure("out", frame.plan))
 
-    def _hold(self, frame: Frame) -> tuple[Frame, dict[str, list[int]]]:
+    def _hold(self, frame: Frame) -> _Computed:
         """Compute a frame once and hold its rows, in the driver when few; and what was measured on the way."""
         frame, c = frame.select(frame.attrs), self.catalyst
         rows = self._few(frame.plan)
@@ -427,18 +442,12 @@ class Run:
             seen = self._observed(rows.observed)
             if len(rows) and not all(sum(values) for name, values in seen.items() if name in ("out", "signs")):
                 raise InternalError("BAD_MEASURE", f"{len(rows)} rows were counted as none")
-            return self._collected(frame, rows), seen
+            return _Computed(frame, rows, seen)
         computed = c.frame(frame.plan)
         held = computed.localCheckpoint()
         plan = held._jdf.queryExecution().analyzed()
         self._held.append(plan.rdd())
-        return frame.over(c.gathered(c.put(plan))), self._observe(computed)
-
-    def _collected(self, frame: Frame, rows: Collected) -> Frame:
-        """A frame over its own rows, which are here."""
-        columns = frame.attrs if frame.weight is None else (*frame.attrs, frame.weight)
-        self._gathered += 1
-        return frame.over(self.catalyst.slot_of_rows(("rows", self._gathered), rows, columns))
+        return _Computed(frame.over(c.put(plan)), None, self._observe(computed))
 
     def _few(self, plan: Any) -> Collected | None:
         """The rows of a plan, unless they are many. A step that had many once is taken to have many again."""

@@ -48,6 +48,8 @@ _SINGLE = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    # Spark shuffles what it takes to be large, even where all of it is in one partition already.
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
     # What is counted on the way is counted in this thread, and not by the scheduler, which knows attempts.
     "spark.sql.legacy.observeMetricsAggregateAllAttempts": "true",
 }

@@ -10,6 +10,7 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.LogicalRDD;
@@ -17,6 +18,7 @@ import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
+import scala.math.BigInt;
 import scala.reflect.ClassTag$;
 
 /**
@@ -26,6 +28,10 @@ import scala.reflect.ClassTag$;
  * its place. Compiled by Janino, which knows no lambdas.
  */
 public final class Slot extends RDD {
+    // Spark shuffles what it takes to be large even where all of it is in one partition.
+    private static final Statistics LITTLE =
+        new Statistics(BigInt.apply(1), Option.empty(), Statistics.apply$default$3(), false);
+
     private transient Object[] parts = new Object[0];
     private transient Map relations = new HashMap();
 
@@ -52,7 +58,7 @@ public final class Slot extends RDD {
         if (found == null) {
             found = new LogicalRDD(
                 output, this, SinglePartition$.MODULE$, (Seq) Nil$.MODULE$, false, Option.empty(), session,
-                Option.empty(), Option.empty(), false);
+                Option.apply(LITTLE), Option.empty(), false);
             relations.put(output, found);
         }
         return (LogicalPlan) found;
