@@ -124,3 +124,14 @@ def test_refreshes_run_the_plans_of_the_one_before(spark: SparkSession, tmp_path
         assert view.check().agrees
         hits.append(view._engine.catalyst.runs_again - before)
     assert min(hits[2:]) > 0
+
+
+def test_what_is_broadcast_is_of_this_run(spark: SparkSession) -> None:
+    """A join without an equality broadcasts a side, which Spark does once for a plan."""
+    c = small(spark)
+    for left, right in (([1, 5], [3]), ([1, 5, 9], [6]), ([2], [1])):
+        c.restart()
+        one = c.slot_of_rows("x", numbers(spark, c, *left), [A])
+        other = c.slot_of_rows("y", numbers(spark, c, *right), [B])
+        joined = c.join(one, other, "left anti", c.sql("c1 > c2"))
+        assert column(c.collect(joined)) == [v for v in left if v <= right[0]]

@@ -15,6 +15,8 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.execution.exchange.Exchange;
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction0;
@@ -35,7 +37,9 @@ public final class Rows {
      */
     public Rows(final SparkSession session, LogicalPlan plan, final Class here, Prepared known) {
         QueryExecution before = here == null ? null : known.get(plan);
-        final QueryExecution planned = before != null ? before : planned(session, here == null ? Slot.plain(plan) : plan);
+        QueryExecution first = before != null ? before : planned(session, here == null ? Slot.plain(plan) : plan);
+        boolean again = here != null && Slot.only(plan) && !moves(first.executedPlan());
+        final QueryExecution planned = again || here == null ? first : planned(session, Slot.plain(plan));
         if (before != null) {
             planned.executedPlan().resetMetrics();
         }
@@ -55,7 +59,7 @@ public final class Rows {
             }
         }
         if (found != null) {
-            if (here != null && before == null && Slot.only(plan)) {
+            if (again && before == null) {
                 known.put(plan, planned);
             }
             this.execution = planned;
@@ -69,6 +73,23 @@ public final class Rows {
                 return plain.executedPlan().executeCollect();
             }
         });
+    }
+
+    /**
+     * Whether a plan hands rows to tasks, or keeps some of an earlier run: what was shuffled or broadcast once is not
+     * computed again.
+     */
+    private static boolean moves(SparkPlan plan) {
+        if (plan instanceof Exchange || plan instanceof ReusedExchangeExec || !plan.subqueries().isEmpty()) {
+            return true;
+        }
+        Iterator each = plan.children().iterator();
+        while (each.hasNext()) {
+            if (moves((SparkPlan) each.next())) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static QueryExecution planned(SparkSession session, LogicalPlan plan) {
