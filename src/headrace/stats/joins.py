@@ -1,0 +1,313 @@
+"""Rows of joins: a pair of rows matches where its keys are equal, and keys are drawn from the side that has more of
+them, so that one pair in as many matches. What the other side has not finds no match."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headrace.ir.expr import Attr, Equal, Expr
+from headrace.ir.rel import (
+    Join,
+    PairJoin,
+)
+from headrace.stats.estimate import NOTHING, Change, Estimate
+from headrace.stats.grouping import groups, regrouped
+from headrace.stats.known import Known
+from headrace.stats.rowwise import at_most, chain, of_rows, row_width
+from headrace.stats.selectivity import different, domain, holds
+
+
+def join_sizes(join: Join, inputs: tuple[Estimate, ...]) -> tuple[float, ...]:
+    """The rows of the first member, of its join with the second, and so on to the last."""
+    return tuple(e.rows for e in _in_order(join, inputs))
+
+
+def _in_order(join: Join, inputs: tuple[Estimate, ...]) -> list[Estimate]:
+    """The first member, its join with the second, and so on. A predicate holds from where its columns are there."""
+    current, found = inputs[0], [inputs[0]]
+    seen = {a.id for a in join.members[0].attrs}
+    predicates: list[Equal | Expr] = [*join.equals, *join.residual]
+    same: dict[str, str] = {}
+    for member, new in zip(join.members[1:], inputs[1:], strict=True):
+        own = {a.id for a in member.attrs}
+        links: dict[tuple[str, str], Link] = {}
+        rest: list[Equal | Expr] = []
+        for p in predicates:
+            link = _link(p, seen, own)
+            if link is None:
+                rest.append(p)
+            else:
+                links.setdefault((_name(link.left, same), link.right.text), link)
+        current = linked(current, new, list(links.values()))
+        for link in links.values():
+            if link.left.kind == link.right.kind == "ref":
+                (a,), (b,) = link.left.refs, link.right.refs
+                same[b] = same.get(a, a)
+        seen |= own
+        current, predicates = _with_ready(current, rest, seen)
+        found.append(current)
+    found[-1], _ = _with_ready(found[-1], predicates, seen)
+    return found
+
+
+@dataclass(frozen=True)
+class Link:
+    """An expression of what is there before a member that equals one of the member."""
+
+    left: Expr
+    right: Expr
+    null_safe: bool
+
+
+def _link(p: Equal | Expr, seen: set[str], own: set[str]) -> Link | None:
+    if isinstance(p, Equal) and p.left.refs and p.right.refs:
+        for left, right in ((p.left, p.right), (p.right, p.left)):
+            if left.refs <= seen and right.refs <= own:
+                return Link(left, right, p.null_safe)
+    return None
+
+
+def _with_ready(
+    current: Estimate, predicates: Sequence[Equal | Expr], seen: set[str]
+) -> tuple[Estimate, list[Equal | Expr]]:
+    """What those predicates leave whose columns are there, and the others."""
+    ready = [p for p in predicates if p.refs <= seen]
+    if ready:
+        current = current.thinned(current.rows * holds(ready, current), current.change)
+    return current, [p for p in predicates if not p.refs <= seen]
+
+
+def _name(expr: Expr, same: Mapping[str, str]) -> str:
+    """The same name for columns that are equal already."""
+    if expr.kind == "ref":
+        (a,) = expr.refs
+        return same.get(a, a)
+    return expr.text
+
+
+def linked(left: Estimate, right: Estimate, links: Sequence[Link]) -> Estimate:
+    """Two relations side by side, where some expressions are equal: rows of the one side whose values the other has not
+    are gone."""
+    sides = _Sides.of(left, right, [(k.left, k.right) for k in links])
+    filled = 1.0
+    for link in links:
+        if not link.null_safe:
+            filled *= _filled(link.left, left) * _filled(link.right, right)
+    rows = sides.pairs * filled
+    one = left.thinned(min(left.rows * sides.left, rows) if links else left.rows, NOTHING)
+    other = right.thinned(min(right.rows * sides.right, rows) if links else right.rows, NOTHING)
+    distinct = {**one.distinct, **other.distinct}
+    determined = {**left.determined, **right.determined}
+    domains = {**left.domains, **right.domains}
+    for link in links:
+        if link.left.kind == link.right.kind == "ref":
+            (x,), (y,) = link.left.refs, link.right.refs
+            distinct[x] = distinct[y] = min(one.values(x), other.values(y))
+            domains[x] = domains[y] = min(left.domain(x), right.domain(y))
+            _equate(x, y, determined)
+    width, delta, spans = left.width + right.width, left.delta or right.delta, {**left.spans, **right.spans}
+    return Estimate(rows, NOTHING, distinct, width, delta, spans, determined, domains)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The pairs that have equal keys, and the shares of rows of each side whose key the other has. A key of either side
+    is one of so many values, of which the other has some."""
+
+    pairs: float
+    left: float
+    right: float
+
+    @staticmethod
+    def of(left: Estimate, right: Estimate, keys: Sequence[tuple[Expr, Expr]]) -> _Sides:
+        if not keys:
+            return _Sides(left.rows * right.rows, min(right.rows, 1.0), min(left.rows, 1.0))
+        values = max(_domain(left, right, keys), 1.0)
+        ours = min(math.prod(different(a, left) for a, _ in keys), left.rows)
+        theirs = min(math.prod(different(b, right) for _, b in keys), right.rows)
+        values = max(values, min(ours, theirs))
+        return _Sides(left.rows * right.rows / values, min(theirs / values, 1.0), min(ours / values, 1.0))
+
+
+def _equate(x: str, y: str, determined: dict[str, str]) -> None:
+    """Two columns are equal: each is a function of the other, and one of them leads to what the other leads to."""
+    for a, b in ((y, x), (x, y)):
+        if a not in determined and a not in chain(b, determined) and a != b:
+            determined[a] = b
+            return
+
+
+def _filled(expr: Expr, of: Estimate) -> float:
+    return math.prod(1 - of.nulls(r) for r in expr.refs)
+
+
+def _domain(left: Estimate, right: Estimate, keys: Sequence[tuple[Expr, Expr]]) -> float:
+    """From how many values keys are. Of several columns there are no more than rows on a side that has them all; where
+    both seem to have all, the one with fewer rows is the table whose key it is."""
+    pairs = [(domain(a, left), domain(b, right)) for a, b in keys]
+    product = math.prod(max(p) for p in pairs)
+    if len(pairs) == 1:
+        return product
+    whole = [
+        side.rows
+        for i, side in enumerate((left, right))
+        if all(different(k[i], side) >= 0.9 * max(p) for k, p in zip(keys, pairs, strict=True))
+    ]
+    return min(product, min(whole) if whole else max(left.rows, right.rows))
+
+
+def joined(node: Join, inputs: tuple[Estimate, ...], known: Known) -> Estimate:
+    made = _in_order(node, inputs)[-1]
+    learned = known.learned(node)
+    deltas = [i for i in inputs if i.delta]
+    most = math.prod(i.rows for i in inputs)
+    rows = min(made.rows * (learned.change if deltas else learned.rows), most)
+    if len(deltas) == 1:
+        one = deltas[0]
+        return replace(made, rows=rows, change=of_rows(one.change, rows), delta=True)
+    if deltas:
+        positive = 1.0
+        for d in deltas:
+            share = (d.change.inserts + d.change.updates) / d.rows if d.rows else 1.0
+            positive = positive * share + (1 - positive) * (1 - share)
+        return replace(made, rows=rows, change=Change(rows * positive, 0.0, rows * (1 - positive)), delta=True)
+    change = _joined_change(rows, inputs) * learned.change
+    return replace(made, rows=rows, change=at_most(change, rows, math.prod(i.before for i in inputs)))
+
+
+def _joined_change(rows: float, inputs: tuple[Estimate, ...]) -> Change:
+    """A combination is new when any part of it is new, gone when any is gone."""
+    old, new, kept, same = rows, 1.0, 1.0, 1.0
+    for i in inputs:
+        change = i.change
+        new *= 1 - min(change.inserts / i.rows, 1.0) if i.rows > 0 else 0.0 if change.inserts else 1.0
+        kept *= 1 - min(change.deletes / i.before, 1.0) if i.before > 0 else 1.0
+        same *= 1 - min(change.updates / i.rows, 1.0) if i.rows > 0 else 1.0
+        old *= i.before / i.rows if i.rows > 0 else 1.0
+    inserts = rows * (1 - new)
+    return Change(inserts, (rows - inserts) * (1 - same), old * (1 - kept))
+
+
+def pair_joined(node: PairJoin, left: Estimate, right: Estimate, known: Known) -> Estimate:
+    if node.keys:
+        sides = _Sides.of(left, right, [(reference(a), reference(b)) for a, b in node.keys])
+        share = 1.0 if node.equi or node.condition is None else _residual(node, left, right)
+        inner, meets_left, meets_right = sides.pairs * share, sides.left, sides.right
+        if share < 1:  # one of the rows with the same key has to be right
+            meets_left *= some(share, sides.pairs / (left.rows * sides.left) if left.rows * sides.left > 0 else 0.0)
+            meets_right *= some(
+                share, sides.pairs / (right.rows * sides.right) if right.rows * sides.right > 0 else 0.0
+            )
+    else:
+        share = holds([node.condition] if node.condition else [], side_by_side((left, right)))
+        inner = left.rows * right.rows * share
+        meets_left, meets_right = some(share, right.rows), some(share, left.rows)
+    learned = known.learned(node)
+    sizes = _Matches(inner, meets_left, meets_right)
+    made = side_by_side((left, right)) if node.kind not in ("left semi", "left anti", "existence") else left
+    most = left.rows * max(right.rows, 1.0) + right.rows
+    if left.delta or right.delta:
+        side = left if left.delta else right
+        rows = min(_paired(node.kind, left.rows, right.rows, sizes) * learned.change, most)
+        return _kept_values(node, made, rows, of_rows(side.change, rows), delta=True)
+    rows = min(_paired(node.kind, left.rows, right.rows, sizes) * learned.rows, most)
+    change = _paired_change(node, left, right, sizes) * learned.change
+    return _kept_values(node, made, rows, at_most(change, rows, math.inf), delta=False)
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """The pairs that match, and the shares of rows of each side that have a match."""
+
+    inner: float
+    left: float
+    right: float
+
+
+def _residual(node: PairJoin, left: Estimate, right: Estimate) -> float:
+    """What a condition leaves beside the equalities that it begins with."""
+    assert node.condition is not None
+    both = side_by_side((left, right))
+    keys = [Equal(reference(a), reference(b)) for a, b in node.keys]
+    alone = holds(keys, both)
+    return min(holds([node.condition], both) / alone, 1.0) if alone > 0 else 1.0
+
+
+def reference(attr: Attr) -> Expr:
+    return Expr(f"{attr.name}#{attr.id}", frozenset({attr.id}), attr.type, "ref")
+
+
+def _paired(kind: str, left: float, right: float, sizes: _Matches) -> float:
+    match kind:
+        case "left semi":
+            return left * sizes.left
+        case "left anti":
+            return left * (1 - sizes.left)
+        case "left outer":
+            return sizes.inner + left * (1 - sizes.left)
+        case "full outer":
+            return sizes.inner + left * (1 - sizes.left) + right * (1 - sizes.right)
+    return left
+
+
+def _paired_change(node: PairJoin, left: Estimate, right: Estimate, sizes: _Matches) -> Change:
+    """From the left, each row with what it gives. From the right, besides the pairs that come and leave, those left
+    rows whose first match comes or last one leaves: as many as have a key that appears or disappears."""
+    each = _paired(node.kind, left.rows, right.rows, sizes) / left.rows if left.rows > 0 else 0.0
+    if node.kind == "full outer":
+        each = sizes.inner / left.rows + 1 - sizes.left if left.rows > 0 else 0.0
+    own = left.change * each
+    keys = _flips(node, right, by_left=False)
+    per_key = left.rows / max(groups(tuple(a for a, _ in node.keys), left), 1.0) if node.keys else left.rows
+    appear, gone = (min(n * per_key * max(sizes.left, 0.0), left.rows) for n in (keys.inserts, keys.deletes))
+    pairs = right.change * (sizes.inner / right.rows if right.rows > 0 else 0.0)
+    match node.kind:
+        case "left semi":
+            return own + Change(appear, 0.0, gone)
+        case "left anti":
+            return own + Change(gone, 0.0, appear)
+        case "existence":
+            return own + Change(0.0, appear + gone, 0.0)
+        case "left single":
+            return own + Change(0.0, min(right.change.rows * per_key, left.rows), 0.0)
+        case "full outer":
+            back = _flips(node, left, by_left=True)
+            per_left = right.rows / max(groups(node.right_keys, right), 1.0) if node.keys else right.rows
+            alone = right.change * (1 - sizes.right)
+            lost, found = (min(n * per_left * sizes.right, right.rows) for n in (back.inserts, back.deletes))
+            return own + pairs + alone + Change(gone + found, 0.0, appear + lost)
+    return own + pairs + Change(gone, 0.0, appear)
+
+
+def _flips(node: PairJoin, of: Estimate, *, by_left: bool) -> Change:
+    """The keys of one side that appear and disappear."""
+    if not of.change:
+        return NOTHING
+    if not node.keys:
+        return Change(float(of.before <= 0 < of.rows), 0.0, float(of.rows <= 0 < of.before))
+    keys = node.left_keys if by_left else node.right_keys
+    return regrouped(of, groups(keys, of))
+
+
+def _kept_values(node: PairJoin, made: Estimate, rows: float, change: Change, *, delta: bool) -> Estimate:
+    kept = made.thinned(min(rows, made.rows), change)
+    width = row_width(node.attrs) if node.kind in ("left outer", "full outer", "left single") else made.width
+    return replace(kept, rows=change.rows if delta else rows, change=change, delta=delta, width=width)
+
+
+def side_by_side(inputs: Iterable[Estimate]) -> Estimate:
+    """All combinations of rows, for what conditions look at."""
+    made: Estimate | None = None
+    for e in inputs:
+        made = e if made is None else linked(made, e, ())
+    assert made is not None
+    return made
+
+
+def some(share: float, times: float) -> float:
+    """How likely it is that one of several is true, each with a probability."""
+    if share >= 1:
+        return min(times, 1.0)
+    return -math.expm1(times * math.log1p(-share)) if share > 0 else 0.0
