@@ -22,6 +22,8 @@ _WIDTHS = {
 _TEXT, _DECIMAL = 20.0, 8.0
 # Of a column of which nothing is known: between a category, of which there are few, and a key.
 _UNKNOWN = 0.75
+# A column with a value of its own in nearly every row is taken for a key. Counts of values are estimates.
+KEY = 0.95
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,10 @@ class Estimate:
         known = self.distinct.get(attr)
         return max(min(self.rows**_UNKNOWN if known is None else known, self.rows), min(self.rows, 1.0))
 
+    def unique(self, attr: str) -> bool:
+        """Whether a column seems to have a value of its own in every row."""
+        return self.distinct.get(attr, 0.0) >= KEY * self.rows > 0
+
     def domain(self, attr: str) -> float:
         """From how many values those of a column are."""
         return max(self.domains.get(attr, 0.0), self.values(attr))
@@ -141,6 +147,20 @@ def drawn(values: float, times: float) -> float:
         return max(min(values, times), 0.0)
     found = -values * math.expm1(times * math.log1p(-1 / values))
     return max(min(found, times, values), 0.0)
+
+
+def population(values: float, rows: float) -> float:
+    """From how many values those are drawn of which some rows have so many: the inverse of ``drawn``. Where each row
+    has its own, they are taken for a key, which has them all; and a count that is a little wrong makes it three times
+    as many at most."""
+    seen = values / rows if rows > 0 else 1.0
+    if seen >= KEY or seen < 0.2:
+        return values
+    low, high = 0.0, 1 / seen  # draws for each value
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if -math.expm1(-middle) > seen * middle else (low, middle)
+    return min(rows / high, 3 * values)
 
 
 def remaining(values: float, rows: float, kept: float) -> float:

@@ -16,7 +16,7 @@ from headrace.ir.rel import (
     Opaque,
     Window,
 )
-from headrace.stats.estimate import NOTHING, Change, Estimate, delta_of, drawn, remaining
+from headrace.stats.estimate import KEY, NOTHING, Change, Estimate, delta_of, drawn, population
 from headrace.stats.known import Known
 from headrace.stats.rowwise import at_most, chain, of_rows, row_width, scaled_width
 
@@ -31,31 +31,27 @@ def groups(keys: tuple[Attr, ...], of: Estimate) -> float:
         free = sorted(ids)[:1]
     if len(free) == 1:
         return min(of.values(free[0]) + (of.nulls(free[0]) > 0), of.rows)
-    return drawn(math.prod(of.values(k) for k in free), of.rows)
+    together = drawn(math.prod(population(of.values(k), of.rows) for k in free), of.rows)
+    return max(together, *(of.values(k) for k in free))
 
 
 def regrouped(of: Estimate, number: float) -> Change:
-    """How groups change when rows do: a group comes when all its rows are new, leaves when all that it had are gone,
-    and otherwise changes when any of its rows does.
+    """How groups change when rows do: a group comes when it had no row before, leaves when it has none afterwards, and
+    otherwise changes when any of its rows does. Which group a row is of is chance; but where each row has a group of
+    its own, that is a key.
 
-    With one row a group every insert is a group that comes, with many nearly every one changes a group that is there:
+    With a row a group every insert is a group that comes, with many nearly every one changes a group that is there:
     InQP's two cases.
     """
     change, rows, before = of.change, of.rows, of.before
-    if not change:
-        return NOTHING
-    old = min(number, before)
-    if before < rows:
-        old = remaining(number, rows, before)
-    elif rows > 0:
-        old = min(number * (before / rows) ** (number / rows), before)
-    else:
-        old = before
-    new = number * min(change.inserts / rows, 1.0) ** (rows / number) if number > 0 and rows > 0 else 0.0
-    gone = old * min(change.deletes / before, 1.0) ** (before / old) if old > 0 and before > 0 else 0.0
-    new, gone = min(new, change.inserts), min(gone, change.deletes)
-    touched = remaining(number, rows, min(change.inserts + change.updates + change.deletes, rows))
-    return Change(new, max(touched - new, 0.0), gone)
+    if number <= 0 or number >= KEY * rows:
+        return change
+    many = population(number, rows)
+    touched = -many * math.expm1(-(change.inserts + change.updates + change.deletes) / many)
+    new = -many * math.exp(-before / many) * math.expm1(-change.inserts / many)
+    gone = -many * math.exp(-rows / many) * math.expm1(-change.deletes / many)
+    new, gone = min(new, change.inserts, number), min(gone, change.deletes)
+    return Change(new, min(max(touched - new - gone, 0.0), number - new), gone)
 
 
 def aggregated(node: Node, keys: tuple[Attr, ...], of: Estimate, known: Known) -> Estimate:
@@ -100,11 +96,11 @@ def _of_groups(
 def accumulated(node: Node, state: Estimate, change: Estimate) -> Estimate:
     """The old and the new row of each touched group; of one that is new, only that."""
     told = state.change
-    whole = told.inserts + told.updates + told.deletes
-    fresh = told.inserts / whole if whole > 0 else 0.0 if state.rows > 0 else 1.0
-    gone = told.deletes / whole if whole > 0 else 0.0
-    old = min(change.rows * (1 - fresh), max(state.rows, state.before))
-    made = Change(change.rows * fresh, max(old - change.rows * gone, 0.0), min(change.rows * gone, old))
+    whole, there = told.inserts + told.updates + told.deletes, told.updates + told.deletes
+    known = there / whole if whole > 0 else min(state.rows, 1.0)
+    old = min(change.rows * known, max(state.rows, state.before))
+    gone = told.deletes / there if there > 0 else 0.0
+    made = Change(change.rows - old, old * (1 - gone), old * gone)
     return replace(delta_of(made, change), width=state.width)
 
 

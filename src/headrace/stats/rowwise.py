@@ -14,7 +14,7 @@ from headrace.ir.rel import (
 )
 from headrace.stats.estimate import NOTHING, Change, Estimate, Span, width_of
 from headrace.stats.known import Known
-from headrace.stats.selectivity import different, selected
+from headrace.stats.selectivity import UNKNOWN, different, selected
 
 # Of updated rows, the share whose update leaves what a filter looks at as it was; of others it is as of new rows.
 _STICKY = 0.5
@@ -68,13 +68,11 @@ def chain(attr: str, determined: Mapping[str, str]) -> Iterable[str]:
 
 
 def filtered(node: Filter, of: Estimate, known: Known) -> Estimate:
-    kept = selected(node.conjuncts, of)
-    learned = known.learned(node)
-    rows = min(kept.rows * (learned.change if of.delta else learned.rows), of.rows)
-    change = _passed(of.change, rows / of.rows if of.rows else 0.0)
-    if of.delta:
-        return replace(kept, rows=change.rows, change=change)
-    return replace(kept, rows=rows, change=change * min(learned.change / learned.rows, 1 / max(rows / of.rows, 1e-9)))
+    kept, learned = selected(node.conjuncts, of), known.learned(node)
+    share = kept.rows / of.rows if of.rows > 0 else UNKNOWN
+    change = _passed(of.change, min(share * learned.change, 1.0))
+    rows = change.rows if of.delta else min(kept.rows * learned.rows, of.rows)
+    return replace(kept, rows=rows, change=change)
 
 
 def _passed(change: Change, share: float) -> Change:
@@ -88,8 +86,10 @@ def _passed(change: Change, share: float) -> Change:
 
 
 def united(node: Union, inputs: tuple[Estimate, ...]) -> Estimate:
+    delta = any(i.delta for i in inputs)
     rows = sum(i.rows for i in inputs)
-    change = sum((i.change for i in inputs), NOTHING)
+    # Beside a Delta a snapshot is one too: all its rows come.
+    change = sum((Change(i.rows) if delta and not i.delta else i.change for i in inputs), NOTHING)
     distinct: dict[str, float] = {}
     spans: dict[str, Span] = {}
     domains: dict[str, float] = {}
@@ -103,7 +103,7 @@ def united(node: Union, inputs: tuple[Estimate, ...]) -> Estimate:
             nulls = sum(s.nulls * e.rows for s, e in zip(found, inputs, strict=True)) / max(rows, 1.0)
             spans[attr.id] = Span(min(s.low for s in found), max(s.high for s in found), min(nulls, 1.0))
     width = sum(i.bytes for i in inputs) / rows if rows else row_width(node.attrs)
-    return Estimate(rows, change, distinct, width, any(i.delta for i in inputs), spans, _common(node, inputs), domains)
+    return Estimate(rows, change, distinct, width, delta, spans, _common(node, inputs), domains)
 
 
 def _common(node: Union, inputs: tuple[Estimate, ...]) -> dict[str, str]:

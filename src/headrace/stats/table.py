@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from headrace.ir.rel import Source
-from headrace.stats.estimate import NOTHING, Change, Estimate, Span, delta_of, width_of
-
-# A column with a value of its own in nearly every row is taken for a key. Counts of values are estimates.
-_KEY = 0.95
+from headrace.stats.estimate import NOTHING, Change, Estimate, Span, delta_of, population, width_of
 
 
 @dataclass(frozen=True)
@@ -44,10 +41,11 @@ class TableFacts:
                 distinct[attr.id] = min(facts.distinct, self.rows)
             if facts.low is not None and facts.high is not None:
                 spans[attr.id] = Span(facts.low, facts.high, min(max(facts.nulls, 0.0), 1.0))
-        key = max(distinct, key=lambda a: distinct[a], default=None)
-        unique = key is not None and distinct[key] >= _KEY * self.rows > 0
-        determined = {a.id: key for a in source.columns if a.id != key} if key is not None and unique else {}
-        return Estimate(self.rows, change, distinct, max(width, 1.0), False, spans, determined, distinct)
+        made = Estimate(self.rows, change, distinct, max(width, 1.0), False, spans)
+        key = max(distinct, key=lambda a: distinct[a], default="")
+        determined = {a.id: key for a in source.columns if a.id != key} if made.unique(key) else {}
+        domains = {a: population(d, self.rows) for a, d in distinct.items()}
+        return replace(made, determined=determined, domains=domains)
 
 
 @dataclass(frozen=True)
