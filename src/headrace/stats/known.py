@@ -8,9 +8,10 @@ from typing import Protocol
 
 from headrace.ir.near import Near
 from headrace.ir.probe import Index
-from headrace.ir.rel import Aggregate, Delta, Group, Load, Node, Partials, Source
+from headrace.ir.rel import Delta, Load, Node, Source
 from headrace.ir.time import Version
 from headrace.stats.estimate import Estimate
+from headrace.stats.operator_key import OperatorKeys
 from headrace.stats.table import Moving, TableFacts
 
 
@@ -57,6 +58,7 @@ class Statistics:
     states: Mapping[str, Estimate] = field(default_factory=dict)
     indexes: Mapping[str, float] = field(default_factory=dict)
     lessons: Mapping[str, Learned] = field(default_factory=dict)
+    keys: OperatorKeys = field(default_factory=OperatorKeys, compare=False, repr=False)
 
     def source(self, source: Source) -> Estimate:
         moving = self.sources.get(source.name)
@@ -79,7 +81,7 @@ class Statistics:
         return self.indexes.get(index.name)
 
     def learned(self, node: Node) -> Learned:
-        return self.lessons.get(key(node), _NOTHING_LEARNED) if self.lessons else _NOTHING_LEARNED
+        return self.lessons.get(self.keys.of(node), _NOTHING_LEARNED) if self.lessons else _NOTHING_LEARNED
 
     def between(self, since: Version, until: Version) -> Statistics:
         """What is known when only the sources have changed that move from one version to the other: for versions that
@@ -91,11 +93,3 @@ class Statistics:
 
 def _moved(source: str, version: Version) -> bool:
     return version.everything or source in version.moved
-
-
-def key(node: Node) -> str:
-    """A name of an operator by what it does, the same in every process and wherever its inputs come from. An aggregate
-    and its partial state are one: they have the same groups."""
-    if isinstance(node, Aggregate | Partials):
-        return f"Groups {[k.id for k in node.keys]} {[(c.function, c.args, c.distinct, c.filter) for c in node.calls]}"
-    return repr(node.with_inputs(tuple(Group(0, i.attrs) for i in node.inputs)))
