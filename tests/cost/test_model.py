@@ -46,8 +46,8 @@ def test_every_node_has_a_price(case: Case, large: bool) -> None:
 @settings(max_examples=500)
 @given(cases(), st.integers(0, 2), st.floats(1.0, 100.0))
 def test_more_rows_cost_no_less(case: Case, which: int, times: float) -> None:
-    """With as many coming out, in a small step. In a large one, a side that is too large to be copied is shuffled, which
-    may cost less than copying one that is just small enough."""
+    """With as many coming out, in a small step. In a large one, a side that is too large to be copied is shuffled,
+    which may cost less than copying one that is just small enough."""
     node, inputs = case
     assume(inputs)
     which %= len(inputs)

@@ -72,6 +72,11 @@ class Recall:
             self._plans[key] = with_probes(plan, self, chosen) if chosen else plan
         return self._plans[key]
 
+    def probing(self, plan: Plan, since: Reached) -> Plan:
+        """The same plan with every index that it could use, whether it is there or not."""
+        self._since = since
+        return with_probes(plan, self, {i.name for i in candidates(plan, self)})
+
     def _forget_near(self) -> None:
         """What is known of a plan that was read near ranges says nothing of the next one."""
         self._known = {k: v for k, v in self._known.items() if k[0] is not _NEAR}

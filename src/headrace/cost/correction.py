@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_PRIOR = 0.6  # of a kind that was never tried: up to 1.8 times as long, or as short
+_PRIOR = 1.0  # of a kind that was never tried: up to 2.7 times as long, or as short
+_ONCE = 0.3  # of one that was tried once
 _LEAST = 0.12  # as much as runs of the same work differ on a busy machine
 _MOST = 50.0
 
@@ -29,7 +30,7 @@ class Correction:
         new = math.log(min(max(seconds / priced, 1 / _MOST), _MOST))
         old = self.factors.get(kind)
         if old is None:
-            return Correction({**self.factors, kind: new}, {**self.spreads, kind: _PRIOR / 2})
+            return Correction({**self.factors, kind: new}, {**self.spreads, kind: _ONCE})
         spread = (self.spreads.get(kind, _PRIOR) + abs(new - old)) / 2
         return Correction({**self.factors, kind: (old + new) / 2}, {**self.spreads, kind: spread})
 
