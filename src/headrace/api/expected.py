@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,17 @@ from headrace.stats.estimate import width_of
 if TYPE_CHECKING:
     from headrace.api.knowledge import RunStatistics
     from headrace.api.view import View
+    from headrace.runtime.report import RefreshReport
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that was done: its plan, what was expected of it, the indexes that were there, and what it tells."""
+
+    plan: Plan
+    expected: Expected
+    held: frozenset[str]
+    report: RefreshReport
 
 
 class Expected:
@@ -42,8 +54,8 @@ class Expected:
 
     @property
     def worth_asking(self) -> bool:
-        """Whether there is enough data for seconds to tell more of it than of the machine."""
-        return self.view._knowledge.everything(self.until) > SMALL
+        """Whether there is enough data for seconds to tell more of it than of the machine, or somebody asks."""
+        return self.view._observer is not None or self.view._knowledge.everything(self.until) > SMALL
 
     @cached_property
     def known(self) -> RunStatistics:
@@ -58,7 +70,7 @@ class Expected:
 
     def price(self, plan: Plan) -> float:
         """The seconds of a plan by prices alone. Indexes are taken to be there: they are built once."""
-        return price_plan(plan, self.known, self.view.warehouse._prices, result=self._result).seconds
+        return price_plan(plan, self.known, self.view.warehouse._prices, result=self.result).seconds
 
     def seconds(self, plan: Plan) -> float:
         """The seconds of a plan, corrected by earlier runs."""
@@ -94,7 +106,7 @@ class Expected:
         return sum(built(rows, width, prices).seconds for rows, width in each)
 
     @cached_property
-    def _result(self) -> Estimate:
+    def result(self) -> Estimate:
         """What the view's table holds once the run is done."""
         (publish,) = (s for s in self.view._knowledge.load.steps if isinstance(s, Publish))
         made = estimate_tree(publish.rel, self.known, {}, {})

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.api.expected import Expected
+from headrace.api.expected import Expected, Ran
 from headrace.api.operators import operators
 from headrace.api.status import arrivals
 from headrace.api.telling import Telling
@@ -247,6 +247,7 @@ class Refreshing:
         folding = Folding(**last.get("folding", {})) if last and plan.situation else Folding()
         read = any(view.name in other.below for other in view.warehouse.views.values())
         asks = bool(plan.steps) and not have and self.expected.worth_asking
+        held = frozenset(view._memory.held)
         kind, price = self.expected.kind(plan), self.expected.price(plan) if asks else None  # as tables are before it
         try:
             run = view._engine.run(
@@ -261,6 +262,8 @@ class Refreshing:
             raise
         number = last["number"] + 1 if last else 1
         report = told(view, number, method, reason, self.started, since, until, plan, run.measures, expected)
+        if view._observer is not None and price is not None:
+            view._observer(Ran(plan, self.expected, held, report))
         pace = pace.after(method, report.seconds, report.steps)
         built = sum(s for name, s in report.steps.items() if name.startswith("index ") and name != "index new rows")
         correction, lessons = self.expected.correction, self.expected.lessons

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.check import check
-from headrace.api.expected import Expected
+from headrace.api.expected import Expected, Ran
 from headrace.api.knowledge import Knowledge
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
@@ -70,6 +70,7 @@ class View:
         self._tidy = False
         self._quiet: deque[float] = deque(maxlen=KEPT)  # when refreshes found nothing, since one that found something
         self._memory = Memory(warehouse._budget, goal.memory)
+        self._observer: Callable[[Ran], None] | None = None  # who is told of runs with what was expected of them
         self._define()
         if refresh_policy.startswith("INCREMENTAL"):
             self._check_incremental()
