@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.cost.correction import Correction
@@ -13,6 +13,7 @@ from headrace.cost.correction import Correction
 SECONDS = st.floats(0.01, 1_000)
 
 
+@settings(deadline=None)
 @given(st.lists(SECONDS, max_size=5), st.floats(0.05, 20), SECONDS)
 def test_the_last_runs_count(before: list[float], factor: float, priced: float) -> None:
     known = Correction()
@@ -24,6 +25,7 @@ def test_the_last_runs_count(before: list[float], factor: float, priced: float) 
     assert known.at_most("full", priced) <= 1.3 * factor * priced
 
 
+@settings(deadline=None)
 @given(SECONDS, SECONDS)
 def test_bounds_hold_what_is_expected(seconds: float, priced: float) -> None:
     known = Correction().after("full", seconds, priced)

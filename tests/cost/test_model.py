@@ -13,6 +13,7 @@ from stats.every_node import KNOWN, cases, estimates
 
 from headrace.cost.model import Cost, built, inserted, price, price_plan, published, saved
 from headrace.cost.prices import DEFAULT, Prices
+from headrace.cost.seconds import Seconds
 from headrace.ir.expr import Equal, ref
 from headrace.ir.plan import Keep, Pin, Plan, Publish
 from headrace.ir.probe import Index, Probe
@@ -35,7 +36,7 @@ def of(case: Case, prices: Prices = DEFAULT, *, large: bool = True) -> Cost:
     return price(*case, estimate(*case, KNOWN), prices, large=large)
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(cases(), st.booleans())
 def test_every_node_has_a_price(case: Case, large: bool) -> None:
     cost = of(case, large=large)
@@ -43,7 +44,7 @@ def test_every_node_has_a_price(case: Case, large: bool) -> None:
     assert cost.seconds >= DEFAULT.operator
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(cases(), st.integers(0, 2), st.floats(1.0, 100.0))
 def test_more_rows_cost_no_less(case: Case, which: int, times: float) -> None:
     """With as many coming out, in a small step. In a large one, a side that is too large to be copied is shuffled,
@@ -58,7 +59,7 @@ def test_more_rows_cost_no_less(case: Case, which: int, times: float) -> None:
     assert after.seconds >= before.seconds * (1 - 1e-9)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(cases(), st.booleans())
 def test_a_price_is_the_sum_of_its_units(case: Case, large: bool) -> None:
     """What calibrating rests on: each price counts for itself."""
@@ -68,6 +69,7 @@ def test_a_price_is_the_sum_of_its_units(case: Case, large: bool) -> None:
     assert whole == pytest.approx(of(case, large=large).seconds, rel=1e-9)
 
 
+@settings(deadline=None)
 @given(estimates((K,)), st.booleans())
 def test_keeping_and_publishing(rows: Estimate, large: bool) -> None:
     result = Estimate(rows.rows * 10, rows.change, width=20.0)
@@ -142,6 +144,19 @@ def test_a_result_is_appended_to_rewritten_in_part_or_anew() -> None:
     part = published(change, result, DEFAULT, large=True, growing=False, clustered=True)
     anew = published(change, result, DEFAULT, large=True, growing=False, clustered=False)
     assert appended.seconds < part.seconds < anew.seconds
+
+
+@settings(deadline=None)
+@given(cases())
+def test_a_search_asks_for_the_same_prices(case: Case) -> None:
+    model = Seconds(KNOWN, DEFAULT)
+    made = model.estimate(*case)
+    assert made == estimate(*case, KNOWN)
+    large = any(e.rows > 150_000 for e in (*case[1], made))
+    assert model.price(*case, made) == of(case, large=large).seconds
+    assert min(model.scan(made), model.save(made)) > 0
+    whole, appended = (model.publish(made, made, replaces=r, growing=True) for r in (True, False))
+    assert whole == pytest.approx(appended)
 
 
 def test_indexes() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.cost.correction import Correction
@@ -72,6 +72,7 @@ def test_kinds_in_words() -> None:
 seconds = st.floats(0.001, 1e4)
 
 
+@settings(deadline=None)
 @given(seconds, seconds, seconds, seconds, seconds)
 def test_a_lower_price_never_makes_computing_anew_better(
     full: float, changes: float, now: float, other: float, anew: float

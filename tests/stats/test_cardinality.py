@@ -32,7 +32,7 @@ def test_every_kind_of_node_is_tried() -> None:
     assert {type(n) for n in NODES.values()} == kinds - {Node}
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=1_000, deadline=None)
 @given(cases())
 def test_never_negative_and_no_more_values_than_rows(case: Case) -> None:
     made = estimate(*case, KNOWN)
@@ -42,7 +42,7 @@ def test_never_negative_and_no_more_values_than_rows(case: Case) -> None:
         assert made.rows == pytest.approx(made.change.rows, rel=1e-6, abs=1e-9)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=1_000, deadline=None)
 @given(cases(), st.integers(0, 2), st.floats(1.0, 1e3))
 def test_more_rows_in_never_fewer_rows_out(case: Case, which: int, times: float) -> None:
     """With the same values. An anti join has fewer rows the more there are on its right; and where values have more
@@ -57,7 +57,7 @@ def test_more_rows_in_never_fewer_rows_out(case: Case, which: int, times: float)
     assert grown.rows * CLOSE + 1e-6 >= estimate(node, inputs, KNOWN).rows
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(cases(delta=False))
 def test_where_nothing_changes_nothing_changes(case: Case) -> None:
     node, inputs = case
@@ -71,6 +71,7 @@ def test_where_nothing_changes_nothing_changes(case: Case) -> None:
         assert made.rows == 0
 
 
+@settings(deadline=None)
 @given(cases(delta=True))
 def test_of_an_empty_delta_nothing_follows(case: Case) -> None:
     node, inputs = case
@@ -79,6 +80,7 @@ def test_of_an_empty_delta_nothing_follows(case: Case) -> None:
     assert estimate(node, (empty, *inputs[1:]), KNOWN).rows == 0
 
 
+@settings(deadline=None)
 @given(estimates(NODES["union"].inputs[0].attrs), estimates(NODES["union"].inputs[1].attrs))
 def test_a_union_has_the_rows_and_changes_of_both(one: Estimate, other: Estimate) -> None:
     made = estimate(NODES["union"], (one, other), KNOWN)
@@ -86,6 +88,7 @@ def test_a_union_has_the_rows_and_changes_of_both(one: Estimate, other: Estimate
     assert made.change == one.change + other.change
 
 
+@settings(deadline=None)
 @given(estimates(NODES["project"].inputs[0].attrs))
 def test_a_projection_changes_no_count(of: Estimate) -> None:
     node = NODES["project"]
@@ -98,6 +101,7 @@ def test_a_projection_changes_no_count(of: Estimate) -> None:
             assert made.distinct.get(column.attr.id) == of.distinct.get(old)
 
 
+@settings(deadline=None)
 @given(estimates(NODES["old"].inputs[0].attrs))
 def test_old_and_change_make_new(of: Estimate) -> None:
     """Unless more leaves than was there, which no relation does."""
@@ -107,6 +111,7 @@ def test_old_and_change_make_new(of: Estimate) -> None:
     assert old.rows + of.change.net == pytest.approx(new.rows, rel=1e-4, abs=1e-4)
 
 
+@settings(deadline=None)
 @given(estimates(NODES["filter"].inputs[0].attrs))
 def test_an_update_that_passes_a_filter_by_half_comes_or_leaves(of: Estimate) -> None:
     """InQP's matrix of selectivities: the rows of a change that pass are as many as pass of other rows."""

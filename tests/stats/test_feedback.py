@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.examples import J, K, S, T, X, Y, compared
 
@@ -36,6 +36,7 @@ def expected(lessons: Mapping[str, Learned]) -> dict[int, Estimate]:
     return seen
 
 
+@settings(deadline=None)
 @given(st.floats(0.02, 10), st.floats(0.2, 2), st.floats(0.3, 0.9))
 def test_the_truth_is_learned_in_a_few_runs(join: float, kept: float, groups: float) -> None:
     """Each operator by itself: what is wrong below it is not laid to it."""
