@@ -49,7 +49,7 @@ def test_prices_before_any_run_and_what_runs_make_of_them(spark: SparkSession, t
     view = opened(spark, tmp_path)
     told = view.explain_data()["costs"]
     assert [c["plan"] for c in told if c["rows"] > ROWS] == ["from scratch"]
-    assert {c["rows"] for c in told} == {ROWS + KEYS, round((ROWS + KEYS) * 0.01)}
+    assert {c["rows"] for c in told} == {round((ROWS + KEYS) * 1.01), round((ROWS + KEYS) * 0.01)}
     assert all(0 < c["seconds"] < 60 for c in told)
     assert "expected costs of the alternatives" in view.explain()
 

@@ -59,10 +59,19 @@ class Expected:
 
     @cached_property
     def known(self) -> RunStatistics:
-        view = self.view
-        since = self.since if self.there else self.until
-        known = view._knowledge.run(since, self.until, self.lessons, view._recall, states=self.there)
-        return known if self.changes is None else view._knowledge.moved(known, self.changes, states=self.there)
+        """What is known in a run that works changes in."""
+        if not self.there:
+            return self._moved(self.whole, states=False)
+        known = self.view._knowledge.run(self.since, self.until, self.lessons, self.view._recall)
+        return self._moved(known, states=True)
+
+    @cached_property
+    def whole(self) -> RunStatistics:
+        """What is known in a run that computes everything: neither states nor changes need be there."""
+        return self.view._knowledge.run(self.until, self.until, self.lessons, states=False)
+
+    def _moved(self, known: RunStatistics, *, states: bool) -> RunStatistics:
+        return known if self.changes is None else self.view._knowledge.moved(known, self.changes, states=states)
 
     def kind(self, plan: Plan) -> str:
         """The kind of a run, of which each has its own correction."""
@@ -70,7 +79,10 @@ class Expected:
 
     def price(self, plan: Plan) -> float:
         """The seconds of a plan by prices alone. Indexes are taken to be there: they are built once."""
-        return price_plan(plan, self.known, self.view.warehouse._prices, result=self.result).seconds
+        prices = self.view.warehouse._prices
+        if plan.situation is None:
+            return price_plan(plan, self.whole, prices).seconds
+        return price_plan(plan, self.known, prices, result=self.result).seconds
 
     def seconds(self, plan: Plan) -> float:
         """The seconds of a plan, corrected by earlier runs."""
@@ -107,7 +119,7 @@ class Expected:
 
     @cached_property
     def result(self) -> Estimate:
-        """What the view's table holds once the run is done."""
+        """What the view's table holds once changes are worked in."""
         (publish,) = (s for s in self.view._knowledge.load.steps if isinstance(s, Publish))
         made = estimate_tree(publish.rel, self.known, {}, {})
         if not self.there:

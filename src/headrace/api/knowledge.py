@@ -6,11 +6,13 @@ rows they have now, their logs tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from headrace.cost.model import SMALL
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near, Range
 from headrace.ir.plan import Keep, Plan
@@ -105,6 +107,22 @@ class Knowledge:
                     made = _with_rows(made, self.states[step.state].table.rows())
                 known = replace(known, states={**known.states, step.state: made})
         return known
+
+    def found(self, index: Index, at: Reached) -> float | None:
+        """How many rows an index of a source would give for a key; None where too little is known. A small table is not
+        looked at for it."""
+        source = index.source
+        if source is None:
+            return None
+        scan = self.sources[source.name].snapshot(at.at(source.name))
+        if scan.rows <= SMALL:
+            return None
+        table = self._table(source.name, scan)
+        made = estimate_tree(index.rel, Statistics({source.name: Moving(table)}), {}, {})
+        if not all(k.id in made.distinct for k in index.keys):
+            return None
+        keys = min(math.prod(made.domain(k.id) for k in index.keys), table.rows)
+        return made.rows / max(keys, 1.0)
 
     def counted(self, rows: Mapping[int, int]) -> dict[int, Counted]:
         """What a run counted, by the nodes of the query: the rows of changes by Tvr, and those of states, of which an

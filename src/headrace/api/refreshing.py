@@ -246,7 +246,7 @@ class Refreshing:
         segments = {n: s.segments() for n, s in view._states.items()} if plan.situation else {}
         folding = Folding(**last.get("folding", {})) if last and plan.situation else Folding()
         read = any(view.name in other.below for other in view.warehouse.views.values())
-        asks = bool(plan.steps) and not have and self.expected.worth_asking
+        asks = bool(plan.steps) and not have and view.refresh_policy != "FULL" and self.expected.worth_asking
         held = frozenset(view._memory.held)
         kind, price = self.expected.kind(plan), self.expected.price(plan) if asks else None  # as tables are before it
         try:
