@@ -22,7 +22,7 @@ from headrace.stats.cardinality import Estimate, Known
 Numbers = npt.NDArray[np.float64]
 NAMES = tuple(f.name for f in fields(Prices) if f.name != "cores")
 _LEAST, _MOST = 0.05, 20.0  # times what it was
-_PULL = 0.02  # towards what it was, against the error of one step
+_PULL = 0.004  # towards what it was, against the error of one step
 _NOISE = 0.01  # seconds by which any step may be off
 _ROUNDS, _SWEEPS = 8, 200
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from headrace.ir.expr import Attr
 from headrace.ir.rel import (
+    Aggregate,
     Limit,
     Node,
     Opaque,
@@ -81,10 +82,14 @@ def _of_groups(
     determined = {k: up for k in ids for up in list(chain(k, of.determined))[:1] if up in ids}
     if len(keys) == 1:
         determined |= {a.id: keys[0].id for a in node.attrs if a.id not in ids}
+    # Counts lie around their mean: three times as far as chance takes most of them, to either side.
+    each = 6 * math.sqrt(of.rows / number) + 1 if number > 0 else 0.0
+    calls = node.calls if isinstance(node, Aggregate) else ()
+    counts = {c.attr.id: min(each, number) for c in calls if c.function == "count" and not c.distinct}
     return Estimate(
         number,
         change,
-        {k: min(of.values(k), number) for k in ids if k in of.distinct},
+        {k: min(of.values(k), number) for k in ids if k in of.distinct} | counts,
         row_width(node.attrs),
         delta,
         {k: of.spans[k] for k in ids if k in of.spans},

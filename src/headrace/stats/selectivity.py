@@ -29,6 +29,12 @@ _LEAST = 1e-9
 _REF = re.compile(r"(?:[^\s()#]+(?:\([^#]*\))?)#([\w.]+)")
 _COMPARED = ("<=>", "<=", ">=", "!=", "<>", "=", "<", ">")
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+# How many values parts of a date have.
+_PARTS = {
+    **{"month": 12.0, "quarter": 4.0, "dayofmonth": 31.0, "day": 31.0, "dayofweek": 7.0, "weekday": 7.0},
+    **{"weekofyear": 53.0, "dayofyear": 366.0, "hour": 24.0, "minute": 60.0, "second": 60.0},
+}
+_YEAR, _YEARS = 365.25, 10.0
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 
 
@@ -102,11 +108,13 @@ def selected(conjuncts: Iterable[Expr], of: Estimate) -> Estimate:
     parts = [p for c in conjuncts for p in _flat(read(c.text))]
     share = 1.0
     bounded: dict[str, list[Compared]] = {}
+    rest: list[Predicate] = []
     for part in parts:
         if isinstance(part, Compared) and part.attr in of.spans and part.op in _MIRRORED and part.value is not None:
             bounded.setdefault(part.attr or "", []).append(part)
         else:
-            share *= selectivity(part, of)
+            rest.append(part)
+    share *= math.prod(selectivity(p, of) for p in rest)
     distinct, spans = dict(of.distinct), dict(of.spans)
     named: dict[str, float] = {}
     for attr, bounds in bounded.items():
@@ -163,10 +171,24 @@ def selectivity(predicate: Predicate, of: Estimate) -> float:
         case AnyOf(parts=parts):
             return 1 - math.prod(1 - selectivity(p, of) for p in parts)
         case AllOf(parts=parts):
-            return math.prod(selectivity(p, of) for p in parts)
+            return _all_of(parts, of)
         case Constant(holds=holds):
             return 1.0 if holds else _LEAST
     return UNKNOWN
+
+
+def _all_of(parts: Iterable[Predicate], of: Estimate) -> float:
+    """Who asks for one or another combination of a category and a brand asks for brands of that category: of equalities
+    the most selective counts, the next as its root, and so on. Otherwise predicates are taken to be independent."""
+    chosen, share = [], 1.0
+    for part in parts:
+        if isinstance(part, OneOf) or (isinstance(part, Compared) and part.op == "="):
+            chosen.append(selectivity(part, of))
+        else:
+            share *= selectivity(part, of)
+    for place, one in enumerate(sorted(chosen)):
+        share *= one ** (0.5**place)
+    return share
 
 
 def holds(conditions: Iterable[Expr | Equal], of: Estimate) -> float:
@@ -186,8 +208,18 @@ def domain(expr: Expr, of: Estimate) -> float:
 
 
 def different(expr: Expr, of: Estimate) -> float:
-    """How many values an expression has: no more than what it is a function of."""
-    return min(math.prod(of.values(r) for r in expr.refs), max(of.rows, 0.0)) if expr.refs else min(1.0, of.rows)
+    """How many values an expression has: no more than what it is a function of, and no more than its kind has."""
+    if not expr.refs:
+        return min(1.0, of.rows)
+    found = min(math.prod(of.values(r) for r in expr.refs), max(of.rows, 0.0))
+    if expr.kind == "ref":
+        return found
+    part = _CALL.fullmatch(_bare(expr.text))
+    name = part[1].lower() if part else ""
+    if name == "year" and len(expr.refs) == 1:
+        (attr,) = expr.refs
+        return min(found, of.spans[attr].width / _YEAR + 1 if attr in of.spans else _YEARS)
+    return min(found, 2.0 if expr.type == "boolean" else _PARTS.get(name, math.inf))
 
 
 @lru_cache(maxsize=50_000)
