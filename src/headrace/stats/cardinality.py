@@ -52,8 +52,9 @@ from headrace.ir.time import Version
 from headrace.ir.walk import nodes
 from headrace.stats.estimate import NOTHING, Change, Estimate, Span, delta_of, width_of
 from headrace.stats.grouping import accumulated, aggregated, groups, limited, opaque, windowed
-from headrace.stats.joins import Link, join_sizes, joined, linked, pair_joined, reference, side_by_side, some
+from headrace.stats.joins import Link, join_sizes, joined, linked, reference, side_by_side, some
 from headrace.stats.known import Known, Learned
+from headrace.stats.pair_joins import pair_joined
 from headrace.stats.rowwise import (
     at_most,
     expanded,

@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from headrace.ir.expr import Attr, Equal, Expr
 from headrace.ir.rel import (
     Join,
-    PairJoin,
 )
 from headrace.stats.estimate import NOTHING, Change, Estimate
-from headrace.stats.grouping import groups, regrouped
 from headrace.stats.known import Known
-from headrace.stats.rowwise import at_most, chain, of_rows, row_width
+from headrace.stats.rowwise import at_most, chain, of_rows
 from headrace.stats.selectivity import different, domain, holds
 
 
@@ -90,7 +88,7 @@ def _name(expr: Expr, same: Mapping[str, str]) -> str:
 def linked(left: Estimate, right: Estimate, links: Sequence[Link]) -> Estimate:
     """Two relations side by side, where some expressions are equal: rows of the one side whose values the other has not
     are gone."""
-    sides = _Sides.of(left, right, [(k.left, k.right) for k in links])
+    sides = Sides.of(left, right, [(k.left, k.right) for k in links])
     filled = 1.0
     for link in links:
         if not link.null_safe:
@@ -117,7 +115,7 @@ def linked(left: Estimate, right: Estimate, links: Sequence[Link]) -> Estimate:
 
 
 @dataclass(frozen=True)
-class _Sides:
+class Sides:
     """The pairs that have equal keys, and the shares of rows of each side whose key the other has. A key of either side
     is one of so many values, of which the other has some."""
 
@@ -126,14 +124,14 @@ class _Sides:
     right: float
 
     @staticmethod
-    def of(left: Estimate, right: Estimate, keys: Sequence[tuple[Expr, Expr]]) -> _Sides:
+    def of(left: Estimate, right: Estimate, keys: Sequence[tuple[Expr, Expr]]) -> Sides:
         if not keys:
-            return _Sides(left.rows * right.rows, min(right.rows, 1.0), min(left.rows, 1.0))
+            return Sides(left.rows * right.rows, min(right.rows, 1.0), min(left.rows, 1.0))
         ours, theirs = _Side.of(left, right, keys, 0), _Side.of(right, left, keys, 1)
         values = max(_domain(left, right, keys, ours.share, theirs.share), min(ours.values, theirs.values), 1.0)
         pairs = ours.rows * theirs.rows / values
         meeting = [min(s.values / values, 1.0) for s in (theirs, ours)]
-        return _Sides(
+        return Sides(
             pairs,
             meeting[0] * (ours.rows / left.rows if left.rows > 0 else 0.0),
             meeting[1] * (theirs.rows / right.rows if right.rows > 0 else 0.0),
@@ -242,124 +240,8 @@ def _joined_change(rows: float, inputs: tuple[Estimate, ...]) -> Change:
     return Change(inserts, (rows - inserts) * (1 - same), old * (1 - kept))
 
 
-def pair_joined(node: PairJoin, left: Estimate, right: Estimate, known: Known) -> Estimate:
-    if node.keys:
-        sides = _Sides.of(left, right, [(reference(a), reference(b)) for a, b in node.keys])
-        share = 1.0 if node.equi or node.condition is None else _residual(node, left, right)
-        inner, meets_left, meets_right = sides.pairs * share, sides.left, sides.right
-        if share < 1:  # one of the rows with the same key has to be right
-            meets_left *= some(share, sides.pairs / (left.rows * sides.left) if left.rows * sides.left > 0 else 0.0)
-            meets_right *= some(
-                share, sides.pairs / (right.rows * sides.right) if right.rows * sides.right > 0 else 0.0
-            )
-    else:
-        share = holds([node.condition] if node.condition else [], side_by_side((left, right)))
-        inner = left.rows * right.rows * share
-        meets_left, meets_right = some(share, right.rows), some(share, left.rows)
-    learned = known.learned(node)
-    sizes = _Matches(inner, meets_left, meets_right)
-    made = left if node.kind in ("left semi", "left anti", "existence") else _padded(node, left, right, sizes)
-    most = left.rows * max(right.rows, 1.0) + right.rows
-    if left.delta or right.delta:
-        side = left if left.delta else right
-        rows = min(_paired(node.kind, left.rows, right.rows, sizes) * learned.change, most)
-        return _kept_values(node, made, rows, of_rows(side.change, rows), delta=True)
-    rows = min(_paired(node.kind, left.rows, right.rows, sizes) * learned.rows, most)
-    change = _paired_change(node, left, right, sizes) * learned.change
-    return _kept_values(node, made, rows, at_most(change, rows, math.inf), delta=False)
-
-
-def _padded(node: PairJoin, left: Estimate, right: Estimate, sizes: _Matches) -> Estimate:
-    """Both sides, where columns of the one are NULL in rows of the other that found no match."""
-    made = side_by_side((left, right))
-    total = max(_paired(node.kind, left.rows, right.rows, sizes), 1.0)
-    alone = {id(right): left.rows * (1 - sizes.left) / total, id(left): right.rows * (1 - sizes.right) / total}
-    spans = dict(made.spans)
-    for side in (left, right) if node.kind == "full outer" else (right,):
-        missing = min(max(alone[id(side)], 0.0), 1.0)
-        for attr, span in side.spans.items():
-            spans[attr] = replace(span, nulls=span.nulls + (1 - span.nulls) * missing)
-    return replace(made, spans=spans)
-
-
-@dataclass(frozen=True)
-class _Matches:
-    """The pairs that match, and the shares of rows of each side that have a match."""
-
-    inner: float
-    left: float
-    right: float
-
-
-def _residual(node: PairJoin, left: Estimate, right: Estimate) -> float:
-    """What a condition leaves beside the equalities that it begins with."""
-    assert node.condition is not None
-    both = side_by_side((left, right))
-    keys = [Equal(reference(a), reference(b)) for a, b in node.keys]
-    alone = holds(keys, both)
-    return min(holds([node.condition], both) / alone, 1.0) if alone > 0 else 1.0
-
-
 def reference(attr: Attr) -> Expr:
     return Expr(f"{attr.name}#{attr.id}", frozenset({attr.id}), attr.type, "ref")
-
-
-def _paired(kind: str, left: float, right: float, sizes: _Matches) -> float:
-    match kind:
-        case "left semi":
-            return left * sizes.left
-        case "left anti":
-            return left * (1 - sizes.left)
-        case "left outer":
-            return sizes.inner + left * (1 - sizes.left)
-        case "full outer":
-            return sizes.inner + left * (1 - sizes.left) + right * (1 - sizes.right)
-    return left
-
-
-def _paired_change(node: PairJoin, left: Estimate, right: Estimate, sizes: _Matches) -> Change:
-    """From the left, each row with what it gives. From the right, besides the pairs that come and leave, those left
-    rows whose first match comes or last one leaves: as many as have a key that appears or disappears."""
-    each = _paired(node.kind, left.rows, right.rows, sizes) / left.rows if left.rows > 0 else 0.0
-    if node.kind == "full outer":
-        each = sizes.inner / left.rows + 1 - sizes.left if left.rows > 0 else 0.0
-    own = left.change * each
-    keys = _flips(node, right, by_left=False)
-    per_key = left.rows / max(groups(tuple(a for a, _ in node.keys), left), 1.0) if node.keys else left.rows
-    appear, gone = (min(n * per_key * max(sizes.left, 0.0), left.rows) for n in (keys.inserts, keys.deletes))
-    pairs = right.change * (sizes.inner / right.rows if right.rows > 0 else 0.0)
-    match node.kind:
-        case "left semi":
-            return own + Change(appear, 0.0, gone)
-        case "left anti":
-            return own + Change(gone, 0.0, appear)
-        case "existence":
-            return own + Change(0.0, appear + gone, 0.0)
-        case "left single":
-            return own + Change(0.0, min(right.change.rows * per_key, left.rows), 0.0)
-        case "full outer":
-            back = _flips(node, left, by_left=True)
-            per_left = right.rows / max(groups(node.right_keys, right), 1.0) if node.keys else right.rows
-            alone = right.change * (1 - sizes.right)
-            lost, found = (min(n * per_left * sizes.right, right.rows) for n in (back.inserts, back.deletes))
-            return own + pairs + alone + Change(gone + found, 0.0, appear + lost)
-    return own + pairs + Change(gone, 0.0, appear)
-
-
-def _flips(node: PairJoin, of: Estimate, *, by_left: bool) -> Change:
-    """The keys of one side that appear and disappear."""
-    if not of.change:
-        return NOTHING
-    if not node.keys:
-        return Change(float(of.before <= 0 < of.rows), 0.0, float(of.rows <= 0 < of.before))
-    keys = node.left_keys if by_left else node.right_keys
-    return regrouped(of, groups(keys, of))
-
-
-def _kept_values(node: PairJoin, made: Estimate, rows: float, change: Change, *, delta: bool) -> Estimate:
-    kept = made.thinned(min(rows, made.rows), change)
-    width = row_width(node.attrs) if node.kind in ("left outer", "full outer", "left single") else made.width
-    return replace(kept, rows=change.rows if delta else rows, change=change, delta=delta, width=width)
 
 
 def side_by_side(inputs: Iterable[Estimate]) -> Estimate:
