@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from headrace.api.knowledge import Knowledge
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near, Range
 from headrace.ir.plan import Plan
@@ -25,8 +26,15 @@ _NEAR = "near"  # the kind of plans that read leaves near ranges, of which only 
 class Recall:
     """Chooses among the indexes that the plans of one view could use. It is what the planner knows of sizes."""
 
-    def __init__(self, memory: Memory, sources: Mapping[str, SourceReader], states: Mapping[str, State]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        sources: Mapping[str, SourceReader],
+        states: Mapping[str, State],
+        knowledge: Knowledge,
+    ) -> None:
         self.memory = memory
+        self.knowledge = knowledge
         self.sources = sources
         self.states = states
         self._since = self._until = Reached()
@@ -71,6 +79,11 @@ class Recall:
         if key not in self._plans:
             self._plans[key] = with_probes(plan, self, chosen) if chosen else plan
         return self._plans[key]
+
+    def probing(self, plan: Plan, since: Reached) -> Plan:
+        """The same plan with every index that it could use, whether it is there or not."""
+        self._since = since
+        return with_probes(plan, self, {i.name for i in candidates(plan, self)})
 
     def _forget_near(self) -> None:
         """What is known of a plan that was read near ranges says nothing of the next one."""
@@ -123,13 +136,17 @@ class Recall:
 
     def found(self, index: Index) -> float | None:
         """Of a unique key the share of rows that a filter leaves, else the mean of what a key has. Where an index is
-        not there, the range of a source's column says how many different keys there can be."""
+        not there, what is known of its table says how many different keys it has, or else the range of a column how
+        many there can be."""
         held, rows = self.memory.held.get(index.name), self.rows(index.leaf)
         if held is not None:
             records, keys = held.counts
             return records / max(rows, 1) if records == keys else records / max(keys, 1)
         if index.source is None:
             return None
+        guess = self.knowledge.found(index, self._since)
+        if guess is not None:
+            return guess
         source, most = self.sources[index.source.name], 1
         for attr in index.keys:
             field = index.field(attr)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.api.expected import Expected, Ran
 from headrace.api.operators import operators
 from headrace.api.status import arrivals
 from headrace.api.telling import Telling
@@ -18,13 +19,13 @@ from headrace.faults import effect
 from headrace.ir.plan import Plan
 from headrace.ir.time import Reached, Situation
 from headrace.runtime.arrivals import Arrival, History
-from headrace.runtime.choice import FULL, Experience, incremental
 from headrace.runtime.pace import Pace
 from headrace.runtime.progress import Looking, Progress, RunBegan, RunDone
 from headrace.runtime.reason import Reason
 from headrace.runtime.report import RefreshReport
 from headrace.spark.engine import Measures, MemoryFull
 from headrace.spark.sources.source import Scan
+from headrace.stats import feedback
 
 if TYPE_CHECKING:
     from headrace.api.view import View
@@ -68,6 +69,7 @@ class Refreshing:
             view._history.add(last["record"])  # that run ended between its commit and its history
         self.since = Reached({n: last["positions"].get(n, 0) for n in view._sources} if last else {})
         self.until = Reached({name: source.discover() for name, source in view._sources.items()})
+        self.expected = Expected(view, last, self.since, self.until)
 
     def refresh(self, full: bool) -> RefreshReport:
         reason = self._reason_to_load(full)
@@ -151,25 +153,13 @@ class Refreshing:
                 continue
 
     def _better_anew(self, plan: Plan) -> Reason | None:
-        """Why not to work changes in, where earlier runs say that this takes longer."""
+        """Why not to work changes in, where prices and earlier runs say that this takes longer."""
         view = self.view
-        changed = sum(self._delta(n).rows for n in view._sources)
+        if not self.expected.worth_asking:
+            return None
         probing = view._recall.plan(plan, self.since, self.until) if view._memory.possible else plan
-        why = self._experience.better_anew(self._kind(probing), changed, self._everything)
+        why = self.expected.better_anew(probing)
         return None if why is None else Reason("CHEAPER", why)
-
-    def _kind(self, plan: Plan) -> str:
-        """The kind of a run, of which each has its own price."""
-        return FULL if plan.situation is None else incremental(self.view._recall.large(plan))
-
-    @property
-    def _experience(self) -> Experience:
-        return Experience(**self.last.get("experience", {})) if self.last else Experience()
-
-    @property
-    def _everything(self) -> int:
-        """The rows of all sources."""
-        return sum(s.snapshot(self.until.at(n)).rows for n, s in self.view._sources.items())
 
     def _delta(self, name: str) -> Scan:
         return self.view._sources[name].delta(self.since.at(name), self.until.at(name))
@@ -256,6 +246,9 @@ class Refreshing:
         segments = {n: s.segments() for n, s in view._states.items()} if plan.situation else {}
         folding = Folding(**last.get("folding", {})) if last and plan.situation else Folding()
         read = any(view.name in other.below for other in view.warehouse.views.values())
+        asks = bool(plan.steps) and not have and view.refresh_policy != "FULL" and self.expected.worth_asking
+        held = frozenset(view._memory.held)
+        kind, price = self.expected.kind(plan), self.expected.price(plan) if asks else None  # as tables are before it
         try:
             run = view._engine.run(
                 *(view.name, plan, view._sources, view._states, view._result, since, until),
@@ -269,12 +262,14 @@ class Refreshing:
             raise
         number = last["number"] + 1 if last else 1
         report = told(view, number, method, reason, self.started, since, until, plan, run.measures, expected)
+        if view._observer is not None and price is not None:
+            view._observer(Ran(plan, self.expected, held, report))
         pace = pace.after(method, report.seconds, report.steps)
         built = sum(s for name, s in report.steps.items() if name.startswith("index ") and name != "index new rows")
-        known = self._experience
-        if plan.steps:
-            rows = sum(rows_in.values()) if plan.situation else self._everything
-            known = known.after(self._kind(plan), report.seconds - built, rows)
+        correction, lessons = self.expected.correction, self.expected.lessons
+        if price is not None:
+            correction = correction.after(kind, report.seconds - built, price)
+            lessons = self.expected.learned(run.measures.rows) if plan.situation else lessons
         folding = folding.after(segments, run.measures.scans, run.measures.folded)
         record = report.record()
         with effect("result committed"):
@@ -295,7 +290,8 @@ class Refreshing:
                     "step_paces": pace.steps,
                     "arrivals": {n: h.record() for n, h in self._arrivals(reason).items()},
                     "folding": {"paid": folding.paid, "factor": folding.factor},
-                    "experience": {"seconds": known.seconds, "rows": known.rows},
+                    "correction": correction.record(),
+                    "lessons": feedback.record(lessons),
                     "record": record,
                 },
             )

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.check import check
+from headrace.api.expected import Expected, Ran
+from headrace.api.knowledge import Knowledge
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
 from headrace.api.status import arrivals, last_run, position, unread
 from headrace.errors import HeadraceError, QueryError, StateError
 from headrace.faults import effect
-from headrace.ir.time import Reached
+from headrace.ir.time import Reached, Situation
 from headrace.planner.explain import explain, explain_data
 from headrace.planner.simple import Planner
 from headrace.runtime.arrivals import KEPT, Prediction, predict
 from headrace.runtime.arrivals import History as Arrivals
 from headrace.runtime.check import Check
-from headrace.runtime.choice import Experience
 from headrace.runtime.goal import Goal
 from headrace.runtime.lease import lease
 from headrace.runtime.policy import Policy
@@ -31,12 +32,15 @@ from headrace.spark.engine import History, Memory, Query, State, Table
 from headrace.spark.paths import file_name
 from headrace.spark.sources.source import SourceReader
 from headrace.spark.sources.view_table import ViewReader
+from headrace.stats.estimate import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from headrace.api.warehouse import Warehouse
+
+_EXPECTED = 0.01  # of a source's rows change from run to run, as long as nobody knows better
 
 
 class View:
@@ -66,6 +70,7 @@ class View:
         self._tidy = False
         self._quiet: deque[float] = deque(maxlen=KEPT)  # when refreshes found nothing, since one that found something
         self._memory = Memory(warehouse._budget, goal.memory)
+        self._observer: Callable[[Ran], None] | None = None  # who is told of runs with what was expected of them
         self._define()
         if refresh_policy.startswith("INCREMENTAL"):
             self._check_incremental()
@@ -112,19 +117,30 @@ class View:
             policy=self.refresh_policy,
             seconds=last["paces"] if last else {},
             memory=self._memory.bytes(),
-            costs=self._costs(last) if last and self.refresh_policy != "FULL" else (),
+            costs=self._costs(last) if self.refresh_policy != "FULL" else (),
         )
 
-    def _costs(self, last: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """What the ways to refresh are expected to cost for the delta that is expected next."""
-        expected = predict(arrivals(last))
-        known = any(p.inserted.sample for p in expected.values())
-        changed = round(sum(p.inserted.mean + p.deleted.mean for p in expected.values())) if known else None
+    def _costs(self, last: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """What the ways to refresh are expected to cost for the delta that is expected next: as earlier ones were, or
+        of every source a hundredth where there was none."""
         try:
-            everything = sum(s.snapshot(position(last, n, s)).rows for n, s in self._sources.items())
+            reached = Reached({n: position(last, n, s) if last else s.discover() for n, s in self._sources.items()})
+            rows = {n: s.snapshot(reached.at(n)).rows for n, s in self._sources.items()}
         except HeadraceError:  # a source that cannot be read is told of elsewhere
             return []
-        return Experience(**last.get("experience", {})).alternatives(changed, everything)
+        if not any(rows.values()):
+            return []
+        found = predict(arrivals(last))
+        told = {n: Change(p.inserted.mean, 0.0, p.deleted.mean) for n, p in found.items() if p.inserted.sample}
+        changes = told if any(told.values()) else {n: Change(_EXPECTED * r) for n, r in rows.items()}
+        planner = self._planner
+        lost = frozenset(n for n, c in changes.items() if c.deletes)
+        plan = planner.refresh(Situation(frozenset(n for n, c in changes.items() if c), lost))
+        plans = [self._knowledge.load, plan]
+        if self._memory.possible:
+            probing = self._recall.probing(plan, reached)
+            plans += [probing] if self._recall.large(probing) else []
+        return Expected(self, last, reached, reached, changes).alternatives(plans)
 
     def history(self) -> DataFrame:
         """All runs, the failed ones too: when, how and why, rows by source, seconds by step, sizes."""
@@ -209,7 +225,8 @@ class View:
         self._engine.check_storable(self.name, self._query.schema)
         self._states = {k.name: State(self._folder / "states", k) for k in self._planner.kept}
         self._memory.clear()
-        self._recall = Recall(self._memory, self._sources, self._states)
+        self._knowledge = Knowledge(self._planner, self._sources, self._states)
+        self._recall = Recall(self._memory, self._sources, self._states, self._knowledge)
         self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
 
     def _check_incremental(self) -> None:

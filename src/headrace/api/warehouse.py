@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.api.feed import Feed
+from headrace.api.prices import known_prices
 from headrace.api.removal import remove_folder, vacuum
 from headrace.api.status import statuses
 from headrace.api.view import View
@@ -50,6 +51,7 @@ class Warehouse:
         self.path.mkdir(parents=True, exist_ok=True)
         self._engine = Engine(spark)
         self.spark: SparkSession = self._engine.spark
+        self._prices = known_prices(self.path, self.spark.sparkContext.defaultParallelism)
         self._budget = Budget(self.spark, None if memory is None else in_bytes(memory))
         self.sources: dict[str, SourceReader] = {}
         self.views: dict[str, View] = {}

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli import exits
+from headrace.cli.calibrate import calibrate
 from headrace.cli.check import check
 from headrace.cli.demo import demo
 from headrace.cli.drop import drop
@@ -32,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-for _command in (init, run, dry_run, status, history, read, explain, check, drop, vacuum, demo):
+for _command in (init, run, dry_run, status, history, read, explain, check, drop, vacuum, calibrate, demo):
     app.command()(_command)
 
 

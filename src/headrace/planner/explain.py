@@ -68,7 +68,7 @@ def explain(data: Mapping[str, Any]) -> str:
         lines += ["", "in memory, to look rows up in"]
         lines += [f"  {what}  [{size:,} bytes]" for what, size in data["memory"].items()]
     if data["costs"]:
-        lines += ["", "costs of the alternatives for the next delta, by earlier runs"]
+        lines += ["", "expected costs of the alternatives for the next delta"]
         for cost in data["costs"]:
             lines.append(f"  {cost['plan']:<48} {cost['rows']:>14,} rows {cost['seconds']:>9.2f} s")
     elif data["seconds"]:

@@ -69,6 +69,10 @@ class Planner:
     def kept(self) -> tuple[Kept, ...]:
         return tuple(self.states.values())
 
+    def group(self, node: Node) -> Group:
+        """The Tvr of an operator of the query."""
+        return self.memo.find(self._groups[id(node)])
+
     def load(self, have: frozenset[str] = frozenset()) -> Plan:
         """The plan that computes the result and every state but those that are there, from the sources as they are."""
         extraction = Extraction(self.memo, Situation(self.sources), self.states, frozenset(), loading=True)
@@ -128,11 +132,11 @@ class Planner:
         def visit(node: Rel, depth: int) -> None:
             if not isinstance(node, Node):
                 return
-            group = self.memo.find(self._groups[id(node)])
+            group = self.group(node)
             again = group.id in seen
             seen.add(group.id)
             method, reason = ("see above", None) if again else self._method(group, node, extraction)
-            kept = self.states.get(group.id) or self.states.get(_partial_group(self.memo, group))
+            kept = self.states.get(group.id) or self.states.get(partial_group(self.memo, group))
             state = kept.name if kept else None
             kind = type(node).__name__
             lines.append(Upkeep(group.id, kind, describe(node), method, reason, None if again else state, depth))
@@ -150,7 +154,7 @@ class Planner:
             return ("unchanged" if extraction.facts.empty_delta(group) else "read"), None
         if extraction.facts.empty_delta(group):
             return "unchanged", None
-        partial = _partial_group(self.memo, group)
+        partial = partial_group(self.memo, group)
         origin, rule = extraction.chosen.get(group.id, ("partial_states", ""))
         if origin == "partial_states" and partial in extraction.chosen:
             rule = extraction.chosen[partial][1]
@@ -248,7 +252,8 @@ def _leaves(tree: Rel) -> list[Rel]:
     return [i for n in nodes(tree) for i in n.inputs if not isinstance(i, Node)]
 
 
-def _partial_group(memo: Memo, group: Group) -> int:
+def partial_group(memo: Memo, group: Group) -> int:
+    """The group of the partial state through which an aggregate is computed; -1 where it is not."""
     for made in memo.made(group):
         if made.rule == "partial_states":
             return memo.find(made.node.inputs[0]).id

@@ -37,7 +37,7 @@ def near(files: Sequence[Path], within: Mapping[str, Range]) -> list[Path]:
     """The Parquet files whose values of some columns can be in all of some ranges."""
 
     def can(file: Path) -> bool:
-        known = ((_bounds(*_as_it_is(file), column), wanted) for column, wanted in within.items())
+        known = ((_bounds(*as_it_is(file), column), wanted) for column, wanted in within.items())
         return all(bounds is None or bounds.meets(wanted) for bounds, wanted in known)
 
     return [f for f in files if can(f)]
@@ -47,7 +47,7 @@ def bounds(files: Sequence[Path], column: str) -> Range | None:
     """The values that a column of Parquet files can have; None where that is not known."""
     found: Range | None = None
     for file in files:
-        one = _bounds(*_as_it_is(file), column)
+        one = _bounds(*as_it_is(file), column)
         if one is None:
             return None
         found = one if found is None else found.joined(one)
@@ -56,10 +56,10 @@ def bounds(files: Sequence[Path], column: str) -> Range | None:
 
 def rows_in(files: Sequence[Path]) -> int:
     """How many rows Parquet files hold."""
-    return sum(_rows(*_as_it_is(f)) for f in files)
+    return sum(_rows(*as_it_is(f)) for f in files)
 
 
-def _as_it_is(file: Path) -> tuple[str, int, int]:
+def as_it_is(file: Path) -> tuple[str, int, int]:
     """What tells a file from another that took its place; one that is not there from all that are."""
     try:
         stat = file.stat()

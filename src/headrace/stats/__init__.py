@@ -1,0 +1,1 @@
+"""How much data there is: rows, changes and values of relations."""

@@ -1,0 +1,96 @@
+"""What refreshes are expected to cost: told before any run, corrected by runs, and what AUTO goes by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import headrace as hr
+from headrace.api.prices import known_prices, own_folder, store_prices
+from headrace.cost.prices import DEFAULT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY = "SELECT c, sum(v) AS total, count(*) AS n FROM facts JOIN dims ON facts.k = dims.k WHERE v < 500 GROUP BY c"
+ROWS, KEYS = 160_000, 2_000
+
+
+def add(folder: Path, name: str, rows: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pa.table({"k": random.integers(0, KEYS, rows), "v": random.integers(0, 1_000, rows)})
+    pq.write_table(table, folder / f"{name}.parquet")
+
+
+def opened(spark: SparkSession, folder: Path) -> hr.View:
+    add(folder / "facts", "base", ROWS, 1)
+    (folder / "dims").mkdir()
+    pq.write_table(pa.table({"k": np.arange(KEYS), "c": np.arange(KEYS) % 40}), folder / "dims" / "base.parquet")
+    warehouse = hr.Warehouse(folder / "warehouse", spark)
+    for name in ("facts", "dims"):
+        warehouse.source(name, hr.Folder(folder / name))
+    return warehouse.view("sums", QUERY)
+
+
+def commit(view: hr.View) -> dict[str, object]:
+    found = view._result.again().last_run()
+    assert found is not None
+    return dict(found)
+
+
+def test_prices_before_any_run_and_what_runs_make_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    view = opened(spark, tmp_path)
+    told = view.explain_data()["costs"]
+    assert [c["plan"] for c in told if c["rows"] > ROWS] == ["from scratch"]
+    assert {c["rows"] for c in told} == {round((ROWS + KEYS) * 1.01), round((ROWS + KEYS) * 0.01)}
+    assert all(0 < c["seconds"] < 60 for c in told)
+    assert "expected costs of the alternatives" in view.explain()
+
+    view.refresh()
+    assert set(commit(view)["correction"]["factors"]) == {"full"}  # type: ignore[index]
+    add(tmp_path / "facts", "delta", 400, 2)
+    assert view.refresh().method == "incremental"
+    last = commit(view)
+    assert len(last["correction"]["factors"]) == 2  # type: ignore[index]
+    (join,) = (o for o in view.explain_data()["operators"] if o["operator"] == "Join")
+    assert join["method"] == "bilinear"
+    # The filter's share is known from the files, and the join finds one row for each: there is nothing to learn.
+    for rows, change in last["lessons"].values():  # type: ignore[attr-defined]
+        assert 0.5 < change < 2
+        assert 0.5 < rows < 2
+    assert view.check().agrees
+
+
+def test_auto_computes_anew_where_that_is_cheaper(spark: SparkSession, tmp_path: Path) -> None:
+    view = opened(spark, tmp_path)
+    view.refresh()
+    view.warehouse._prices = replace(DEFAULT, rewrite_row=1e3, commit=1e3)
+    add(tmp_path / "facts", "delta", 400, 2)
+    report = view.refresh()
+    assert (report.method, report.code) == ("full", "CHEAPER")
+    assert "by its price" in str(report.reason)
+    view.warehouse._prices = DEFAULT
+    add(tmp_path / "facts", "delta2", 400, 3)
+    assert view.refresh().method == "incremental"
+    assert view.check().agrees
+
+
+def test_where_prices_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    warehouse = tmp_path / "warehouse"
+    assert known_prices(warehouse, 8) == replace(DEFAULT, cores=8.0)
+    mine, ours = replace(DEFAULT, scan_row=1.0), replace(DEFAULT, scan_row=2.0)
+    store_prices(own_folder(), mine)
+    assert known_prices(warehouse, 8) == mine
+    file = store_prices(warehouse, ours)
+    assert known_prices(warehouse, 8) == ours
+    file.write_text("{}")
+    with pytest.raises(hr.HeadraceError, match="BAD_PRICES"):
+        known_prices(warehouse, 8)
