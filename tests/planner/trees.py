@@ -76,7 +76,8 @@ class Rates:
 def keepable(op: Operator, name: str, keys: list[Key], *, rows: bool = True, there: bool = False) -> Materialize:
     """An operator whose rows may be kept, plain or by keys."""
     plain = Candidate(f"{name} rows", round(op.rows) * 2) if rows else None
-    tables = tuple(Table(k, Candidate(f"{name} by {','.join(k)}", round(op.rows) * 3, there)) for k in keys)
+    distinct = dict.fromkeys(keys)
+    tables = tuple(Table(k, Candidate(f"{name} by {','.join(k)}", round(op.rows) * 3, there)) for k in distinct)
     return Materialize(op.rows, op.change, op.distinct, op.base, input=op, as_rows=plain, tables=tables)
 
 
