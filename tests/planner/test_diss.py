@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from planner.trees import Rates, chain, keepable, rates, trees
 
-from headrace.planner.actions import DELTA, FULL, Demand, Emits, actions
+from headrace.planner.actions import actions
 from headrace.planner.baselines import STRATEGIES, at_rest, keep_all, recycler
+from headrace.planner.demand import DELTA, FULL, Demand, Emits
 from headrace.planner.diss import Diss, choose, front, priced
 from headrace.planner.front import Front, Point
 from headrace.planner.operators import (
@@ -37,7 +38,7 @@ slow = settings(
 
 def assignments(op: Operator, demand: Demand, prices: Rates) -> Iterator[Point]:
     """Every assignment of actions to the operators of a tree, none left out."""
-    demand = demand.of(op)
+    demand = demand.of(op.change.moved)
     if demand.emits is Emits.NOTHING and not demand.lookups:
         yield Point(0, 0.0)
         return
@@ -50,7 +51,7 @@ def assignments(op: Operator, demand: Demand, prices: Rates) -> Iterator[Point]:
 
 def count(op: Operator, demand: Demand, prices: Rates) -> int:
     """How many assignments there are."""
-    demand = demand.of(op)
+    demand = demand.of(op.change.moved)
     if demand.emits is Emits.NOTHING and not demand.lookups:
         return 1
     found = 0

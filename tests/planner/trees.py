@@ -8,12 +8,12 @@ from itertools import count
 from hypothesis import strategies as st
 
 from headrace.ir.aggregate import Merging
+from headrace.planner.demand import Key
 from headrace.planner.operators import (
     Aggregate,
     Candidate,
     Change,
     HashJoin,
-    Key,
     Materialize,
     Operator,
     Scan,
@@ -40,6 +40,9 @@ class Rates:
     asked: list[str] = field(default_factory=list)
 
     def scan(self, rows: float) -> float:
+        return self.scans * round(rows)
+
+    def arrive(self, rows: float) -> float:
         return self.scans * round(rows)
 
     def replay(self, rows: float) -> float:

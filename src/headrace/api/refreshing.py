@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.api.operators import operators
+from headrace.api.outlook import outlook
 from headrace.api.status import arrivals
 from headrace.api.telling import Telling
 from headrace.cost.folding import Folding
@@ -108,6 +109,7 @@ class Refreshing:
         plan = view._recall.near(plan, since, until)
         method, memory = "incremental" if moved else "unchanged", view._memory
         memory.begin((self.last["number"], self.last["record"]["started"]))
+        view._recall.foresee(plan, outlook(self._arrivals(None)))
         cheaper = self._better_anew(plan) if view.refresh_policy == "AUTO" and plan.steps else None
         if cheaper is not None:
             return self._anew(cheaper)
@@ -301,7 +303,7 @@ class Refreshing:
             )
         view._quiet.clear()
         view._memory.settle((number, record["started"]))
-        view._recall.ran(plan)
+        view._recall.ran()
         view._history.add(record)
         view._clean()
         return report

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.feed import Feed
 from headrace.api.removal import remove_folder, vacuum
+from headrace.api.shares import Shares
 from headrace.api.status import statuses
 from headrace.api.view import View
 from headrace.api.wave import Wave
@@ -50,6 +51,7 @@ class Warehouse:
         self.path.mkdir(parents=True, exist_ok=True)
         self._engine = Engine(spark)
         self.spark: SparkSession = self._engine.spark
+        self._shares = Shares()
         self._budget = Budget(self.spark, None if memory is None else in_bytes(memory))
         self.sources: dict[str, SourceReader] = {}
         self.views: dict[str, View] = {}
@@ -161,6 +163,7 @@ class Warehouse:
         dropped = self.views.pop(name, None)
         if dropped is not None:
             dropped._memory.clear()
+            self._shares.withdraw(name)
         return freed
 
     def vacuum(self, *, forgotten: bool = False, wait: float = 600.0) -> Vacuum:

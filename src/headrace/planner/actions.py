@@ -28,14 +28,23 @@ of both sides.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 from itertools import chain, combinations, product
 from typing import Protocol
 
-from headrace.planner.operators import Aggregate, Candidate, Change, HashJoin, Key, Materialize, Operator, Scan, Sort
+from headrace.planner.demand import DELTA, FULL, NOTHING, Demand, Emits, Key, Lookup
+from headrace.planner.operators import (
+    Aggregate,
+    Candidate,
+    Change,
+    Forest,
+    HashJoin,
+    Materialize,
+    Operator,
+    Scan,
+    Sort,
+)
 
 
 class Prices(Protocol):
@@ -43,6 +52,9 @@ class Prices(Protocol):
 
     def scan(self, rows: float) -> float:
         """Reading rows of a base relation, or of a state in files."""
+
+    def arrive(self, rows: float) -> float:
+        """Reading rows of a delta."""
 
     def replay(self, rows: float) -> float:
         """Reading rows that are in memory."""
@@ -72,47 +84,6 @@ class Prices(Protocol):
         """Handing rows to the operator above."""
 
 
-class Emits(IntEnum):
-    NOTHING = 0
-    DELTA = 1
-    FULL = 2
-
-
-@dataclass(frozen=True, order=True)
-class Lookup:
-    """Rows that match ``rows`` values of a key are asked for."""
-
-    key: Key
-    rows: float
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What an operator is asked for; lookups in the order of their keys."""
-
-    emits: Emits
-    lookups: tuple[Lookup, ...] = ()
-
-    def of(self, op: Operator) -> Demand:
-        """The same, where a delta that is empty need not be asked for."""
-        empty = self.emits is Emits.DELTA and not op.change.moved
-        return Demand(Emits.NOTHING, self.lookups) if empty else self
-
-    def __or__(self, other: Demand) -> Demand:
-        """Both at once. Numbers of rows are kept to two digits: they are estimates, and demands that hardly differ are
-        planned once."""
-        rows: dict[Key, float] = defaultdict(float)
-        for one in (*self.lookups, *other.lookups):
-            rows[one.key] += one.rows
-        lookups = tuple(Lookup(k, float(f"{rows[k]:.1e}")) for k in sorted(rows))
-        return Demand(max(self.emits, other.emits), lookups)
-
-
-DELTA = Demand(Emits.DELTA)
-FULL = Demand(Emits.FULL)
-_NONE = Demand(Emits.NOTHING)
-
-
 @dataclass(frozen=True)
 class Action:
     """One way to meet a demand: the states it holds, its own cost, and what it asks of each input."""
@@ -129,6 +100,8 @@ class Action:
 def actions(op: Operator, demand: Demand, prices: Prices, given: frozenset[str] | None = None) -> Iterator[Action]:
     """Every way to meet a demand. ``given`` fixes the states that are held: just those, whose making is over."""
     match op:
+        case Forest(demands=demands):
+            yield Action((), 0.0, demands)
         case Materialize():
             yield from _Materializing(op, demand, prices, given).actions()
         case HashJoin():
@@ -154,16 +127,16 @@ def _streamed(op: Operator, lookup: Lookup, prices: Prices) -> float:
 def _emitting(op: Operator, emits: Emits, prices: Prices, given: frozenset[str] | None) -> Iterator[Action]:
     match op:
         case Scan():
-            rows = op.reads + op.reads_delta if emits is Emits.FULL else op.reads_delta
-            out = op.after if emits is Emits.FULL else op.change.rows
-            yield Action((), prices.scan(rows) + prices.deliver(out), ())
+            full = emits is Emits.FULL
+            read = prices.arrive(op.reads_delta) + (prices.scan(op.reads) if full else 0.0)
+            yield Action((), read + prices.deliver(op.after if full else op.change.rows), ())
         case Sort(input=below, state=state):
             full = emits is Emits.FULL
             if given is None or state.name not in given:
                 rows = below.after if full else below.change.rows
                 yield Action((), prices.sort(rows), (FULL if full else DELTA,))
             if given is None or state.name in given:
-                made = prices.sort(below.rows) if given is None and not state.there else 0.0
+                made = state.made(prices.sort(below.rows)) if given is None else 0.0
                 seconds = made + prices.sort(below.change.rows)
                 yield Action((state,), seconds + full * prices.merge(op.change.rows, op.rows), (DELTA,))
         case Aggregate(input=below, state=state):
@@ -176,7 +149,7 @@ def _emitting(op: Operator, emits: Emits, prices: Prices, given: frozenset[str] 
             if op.durable and (given is None or state.name not in given):
                 yield Action((), seconds + prices.scan(op.rows), (DELTA,))
             if given is None or state.name in given:
-                made = prices.build(op.rows) + state.making if given is None and not state.there else 0.0
+                made = state.made(prices.build(op.rows)) if given is None else 0.0
                 kept = seconds + made + prices.probe(op.change.rows) + upkeep(op.change, 1.0, prices)
                 read = prices.replay(op.rows) if emits is Emits.FULL else 0.0
                 yield Action((state,), kept + read, (DELTA,))
@@ -203,6 +176,8 @@ class _Materializing:
         if self.given is not None:
             return [tuple(c for c in self.op.candidates if c.name in self.given)]
         useful = [self.tables[one.key] for one in self.demand.lookups if one.key in self.tables]
+        if self.demand.emits is Emits.FULL:  # any of its states has the full result
+            useful = list(self.tables.values())
         if self.op.as_rows is not None and (self.demand.lookups or self.demand.emits is Emits.FULL):
             useful.append(self.op.as_rows)
         return chain.from_iterable(combinations(useful, n) for n in range(len(useful) + 1))
@@ -231,7 +206,7 @@ class _Materializing:
         """Making a state where it is not there, and taking the delta into it."""
         op, prices = self.op, self.prices
         build, take = (prices.build, upkeep) if state != op.as_rows else (prices.materialise, _taken_in)
-        made = build(op.rows) + state.making if self.given is None and not state.there else 0.0
+        made = state.made(build(op.rows)) if self.given is None else 0.0
         key = next((k for k, c in self.tables.items() if c == state), ())
         return made + (take(op.change, op.fanout(key), prices) if op.change.moved else 0.0)
 
@@ -265,7 +240,7 @@ def _joining(op: HashJoin, emits: Emits, prices: Prices) -> Iterator[_Way]:
     """The ways to emit."""
     left, right = op.left, op.right
     if emits is Emits.NOTHING:
-        yield 0.0, (_NONE, _NONE)
+        yield 0.0, (NOTHING, NOTHING)
     if emits is Emits.FULL:
         out = prices.deliver(op.after)
         yield prices.build(right.after) + prices.probe(left.after) + out, (FULL, FULL)
@@ -283,7 +258,7 @@ def _joining(op: HashJoin, emits: Emits, prices: Prices) -> Iterator[_Way]:
 def _meeting(change: Change, other: Operator, key: Key, prices: Prices) -> Iterator[tuple[float, Demand]]:
     """The ways to join the delta of one side with the rows of the other: by looking them up, or by reading them all."""
     if not change.moved:
-        yield 0.0, _NONE
+        yield 0.0, NOTHING
         return
     yield 0.0, Demand(Emits.NOTHING, (Lookup(key, change.rows),))
     yield _against(change.rows, other, prices), FULL

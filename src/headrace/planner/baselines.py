@@ -12,9 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from headrace.planner.actions import FULL, Prices
+from headrace.errors import InternalError
+from headrace.planner.actions import Prices
+from headrace.planner.demand import FULL
 from headrace.planner.diss import Diss, choose
-from headrace.planner.operators import Candidate, Change, HashJoin, Materialize, Operator, Scan, candidates, walk
+from headrace.planner.operators import (
+    Aggregate,
+    Candidate,
+    Change,
+    Forest,
+    HashJoin,
+    Materialize,
+    Operator,
+    Scan,
+    Sort,
+    candidates,
+    walk,
+)
 
 Strategy = Callable[[Operator, Prices, int], frozenset[str]]
 
@@ -71,9 +85,11 @@ def at_rest(op: Operator) -> Operator:
             return replace(op, change=Change(), left=at_rest(left), right=at_rest(right))
         case Scan():
             return replace(op, change=Change(), reads_delta=0.0)
-    (below,) = op.inputs
-    assert isinstance(op, Materialize) or hasattr(op, "input")
-    return replace(op, change=Change(), input=at_rest(below))  # type: ignore[call-arg]
+        case Forest(parts=parts):
+            return replace(op, parts=tuple(at_rest(p) for p in parts))
+        case Materialize(input=below) | Sort(input=below) | Aggregate(input=below):
+            return replace(op, change=Change(), input=at_rest(below))
+    raise InternalError("BAD_PLAN", f"no operator {type(op).__name__}")
 
 
 STRATEGIES: dict[str, Strategy] = {"diss": diss, "rebatch": rebatch, "keep-all": keep_all, "recycler": recycler}

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headrace.planner.actions import DELTA, FULL, Action, Demand, Emits, Prices, actions
+from headrace.planner.actions import Action, Prices, actions
+from headrace.planner.demand import DELTA, FULL, Demand, Emits
 from headrace.planner.front import NOTHING, Front, Point
-from headrace.planner.operators import Operator, candidates
+from headrace.planner.operators import Forest, Operator, candidates
 
 _Split = Callable[[Front, Front, int], Front]
 
@@ -44,7 +45,7 @@ class Diss:
         return Front([*self._front(self.root, DELTA), *self._front(self.root, FULL)])
 
     def _front(self, op: Operator, demand: Demand) -> Front:
-        demand = demand.of(op)
+        demand = demand.of(op.change.moved)
         if demand.emits is Emits.NOTHING and not demand.lookups:
             return NOTHING
         key = (id(op), demand)
@@ -61,6 +62,8 @@ class Diss:
         found = Front([Point(own, action.seconds, tuple(c.name for c in action.holds))])
         for below, asked in zip(op.inputs, action.asks, strict=True):
             found = self.split(found, self._front(below, asked), self.limit)
+            if isinstance(op, Forest):
+                found = found.thinned()
         return found
 
 

@@ -9,12 +9,11 @@ side: so it can serve rows that come from further up as well. Everything else is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headrace.ir.aggregate import Merging
-
-Key = tuple[str, ...]
+from headrace.planner.demand import Demand, Key
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,19 @@ class Change:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A state that may stay in memory. ``there`` says that it is built anyway, or is there already; where it is not,
-    ``making`` are the seconds of computing its rows, where no run does that by itself."""
+    """A state that may stay in memory. ``there`` says that it is built anyway, or is there already. Where it is not,
+    ``making`` are the seconds of computing its rows, where no run does that by itself, and ``part`` is the part of its
+    price that this delta pays: what is made now may serve many deltas."""
 
     name: str
     bytes: int
     there: bool = False
     making: float = 0.0
+    part: float = 1.0
+
+    def made(self, build: float) -> float:
+        """What making it costs this delta, if building it from its rows takes so many seconds."""
+        return 0.0 if self.there else self.part * (self.making + build)
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,14 @@ class Table:
 @dataclass(frozen=True, eq=False)
 class Operator:
     """An operator with all below it. ``distinct`` are the different values that each column can have, ``base`` the
-    rows that there would be without filters, which bounds the different values of several columns."""
+    rows that there would be without filters, which bounds the different values of several columns; ``measured`` is how
+    many rows there are for a value of a key, where that is known better."""
 
     rows: float
     change: Change
     distinct: Mapping[str, float] = field(default_factory=dict)
     base: float = 0.0
+    measured: Mapping[Key, float] = field(default_factory=dict, kw_only=True)
 
     @property
     def after(self) -> float:
@@ -88,6 +95,8 @@ class Operator:
 
     def fanout(self, key: Key) -> float:
         """How many rows there are for a value of a key, on average; less than one where filters leave few."""
+        if key in self.measured:
+            return self.measured[key]
         values = math.prod(self.distinct.get(c, 1.0) for c in key)
         return self.rows / max(min(values, max(self.base, self.rows)), 1.0)
 
@@ -171,6 +180,25 @@ class HashJoin(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class Forest(Operator):
+    """Several trees at once, and what is asked of each."""
+
+    parts: tuple[Operator, ...] = ()
+    demands: tuple[Demand, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return self.parts
+
+
+def forest(needs: Iterable[tuple[Operator, Demand]]) -> Forest:
+    """Trees with what is asked of them, to be planned together."""
+    asked = list(needs)
+    moved = sum(op.change.rows for op, _ in asked) or 1.0
+    return Forest(0.0, Change(moved), parts=tuple(op for op, _ in asked), demands=tuple(d for _, d in asked))
 
 
 def walk(op: Operator) -> Iterator[Operator]:

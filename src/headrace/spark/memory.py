@@ -27,7 +27,6 @@ from headrace.spark.jvm import task_class
 
 _LOG = logging.getLogger("headrace")
 _RECORD = 48  # bytes of a record beside its columns
-_IDLE = 5  # runs after which an index that none of them used is dropped
 
 
 class MemoryFull(Exception):
@@ -65,7 +64,6 @@ class Held:
     index: Index
     java: Any
     weighted: bool = False
-    idle: int = 0  # runs in a row that did not use it
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -82,7 +80,8 @@ class Memory:
 
     def __init__(self, budget: Budget, limit: int | None = None) -> None:
         self.budget = budget
-        self.limit = budget.limit if limit is None else min(limit, budget.limit)
+        self.most = budget.limit if limit is None else min(limit, budget.limit)
+        self.limit = self.most  # what it may take now, of what all views share
         self.held: dict[str, Held] = {}
         weakref.finalize(self, _release, budget, id(self), self.held)
         self.run: object = None
@@ -95,14 +94,14 @@ class Memory:
         """Whether rows can be looked up at all: in a cluster tasks are in other processes."""
         return self.limit > 0 and self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
 
-    def size(self, index: Index, rows: int) -> int | None:
-        """The bytes that an index takes, or would take made from so many rows, of which each filter is taken to leave
-        half; None for one that was tried and found too large."""
+    def size(self, index: Index, rows: float) -> int | None:
+        """The bytes that an index takes, or would take with so many rows; None for one that was tried and found too
+        large."""
         if index.name in self.held:
             return self.held[index.name].bytes
         if index.name in self.too_large and self.free <= 1.5 * self.too_large[index.name]:
             return None
-        return int(rows * (_RECORD + 8 * len(index.rel.attrs)) * 0.5**index.filters)
+        return int(rows * (_RECORD + 8 * len(index.rel.attrs)))
 
     @property
     def room(self) -> int:
@@ -127,10 +126,7 @@ class Memory:
 
     def get(self, index: Index) -> Held | None:
         """One that is there, to be used in a run."""
-        held = self.held.get(index.name)
-        if held is not None:
-            held.idle = 0
-        return held
+        return self.held.get(index.name)
 
     def begin(self, run: object) -> None:
         """Begin from the version that a run of the view has reached: what is as of another one is of no use, nor is
@@ -178,8 +174,7 @@ class Memory:
         self.run = run
         for name, held in list(self.held.items()):
             held.weighted = False
-            held.idle += 1
-            if not held.java.settle() or held.idle > _IDLE:
+            if not held.java.settle():
                 self.drop(name)
         self._account()
 
