@@ -71,6 +71,7 @@ class Recall:
         self._front: Front | None = None
         self._chosen: _Chosen = {}
         self._unforeseen: dict[object, _Chosen] = {}
+        self._estimated: dict[str, float] = {}  # rows of indexes
 
     def near(self, plan: Plan, since: Reached, until: Reached) -> Plan:
         """The same plan, with leaves read only near the keys that they are joined with where that is worth it."""
@@ -138,7 +139,7 @@ class Recall:
                 memory.drop(name)
         key = (_NEAR if once else plan.situation, held, frozenset(usable))
         if key not in self._plans:
-            self._plans[key] = with_probes(plan, self, usable.values()) if usable else plan
+            self._plans[key] = with_probes(plan, self, list(usable.values()), held) if usable else plan
         return self._plans[key]
 
     def _usable(self, plan: Plan, until: Reached) -> _Chosen:
@@ -175,19 +176,22 @@ class Recall:
         """An index as a state that may be held. One that is not there is made from all that it reads, and what the
         making costs is shared by the runs for which things are expected to stay as they are."""
         size = self.memory.size(index, rows)
+        self._estimated[index.name] = rows
         if size is None:
             return None
         there = index.name in self.memory.held
-        return Candidate(index.name, size, there, Rates().scan(self.read(index)), 1.0 / (1 + self._outlook.runs))
+        making = sum(Rates().scan(self.rows(leaf)) for leaf in index.leaves)
+        return Candidate(index.name, size, there, making, 1.0 / (1 + self._outlook.runs))
 
     def read(self, index: Index) -> int:
         """The rows that making an index reads."""
-        return self.rows(index.leaf)
+        return sum(self.rows(leaf) for leaf in index.leaves)
 
     def records(self, index: Index) -> float:
         """The rows that an index has, or would have."""
         held = self.memory.held.get(index.name)
-        return held.counts[0] if held is not None else self.read(index) * 0.5**index.filters
+        guess = self._estimated.get(index.name, self.read(index) * 0.5**index.filters)
+        return held.counts[0] if held is not None else guess
 
     def rows(self, leaf: Snapshot | Load) -> int:
         if isinstance(leaf, Load):

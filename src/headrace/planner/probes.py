@@ -9,7 +9,7 @@ fewest rows for each is next.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -31,7 +31,8 @@ from headrace.ir.rel import (
 )
 from headrace.ir.time import OLD
 from headrace.ir.walk import leaves, nodes, rebuild
-from headrace.planner.row_wise import index_of, is_near, version_of
+from headrace.planner.row_wise import at_old, index_of, is_near, version_of
+from headrace.planner.subjoins import with_joins
 
 
 class Sizes(Protocol):
@@ -50,9 +51,10 @@ def candidates(plan: Plan, sizes: Sizes) -> dict[Index, int]:
     return dict(Counter(index for step in plan.steps for index in probed(rewriting.rewritten(step.rel))))
 
 
-def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[Index]) -> Plan:
-    """The same plan with these indexes probed where it can use them."""
-    rewriting = _Rewriting(sizes, tuple(chosen))
+def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[Index], held: Collection[str] = ()) -> Plan:
+    """The same plan with these indexes probed where it can use them, joins that are ``held`` brought up to date."""
+    plan, joins = with_joins(plan, chosen, held)
+    rewriting = _Rewriting(sizes, (*(i for i in chosen if not i.members), *joins))
     return replace(plan, steps=_unpinned([replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps]))
 
 
@@ -93,7 +95,7 @@ class _Rewriting:
         rest, probed = list(join.members[1:]), False
         while rest:
             seen = {a.id for a in current.attrs}
-            options: list[tuple[float, int, Index | None, _Links]] = []
+            options: list[tuple[float, int, Index | None, _Links]] = list(self._joined(rest, equals, seen))
             for place, member in enumerate(rest):
                 links = _links(member, equals, seen)
                 index, used = self._index(member, links)
@@ -104,15 +106,19 @@ class _Rewriting:
             if not options:
                 break
             _, place, index, links = min(options, key=lambda o: o[:2])
-            member = rest.pop(place)
             added: tuple[Rel, ...] = ()
             if index is not None:
                 probed = True
-                equals = [e for e in equals if all(e is not used for _, _, used in links)]
+                members = [m for m in rest if at_old(m) in index.members] if index.members else [rest[place]]
+                rest = [m for m in rest if m not in members]
+                inside = {a.id for a in index.rel.attrs} if index.members else set[str]()
+                equals = [e for e in equals if all(e is not used for _, _, used in links) and not e.refs <= inside]
+                residual = [e for e in residual if not (e.refs and e.refs <= inside)]
                 on = tuple(other for _, other, _ in links)
-                current = Probe(current, index, on, version_of(member) or OLD, null_safe=links[0][2].null_safe)
+                at = next((v for m in members if (v := version_of(m)) not in (None, OLD)), OLD)
+                current = Probe(current, index, on, at or OLD, null_safe=links[0][2].null_safe)
             else:
-                added = (member,)
+                added = (rest.pop(place),)
             have = {a.id for m in (current, *added) for a in m.attrs}
             ready = tuple(e for e in equals if e.refs <= have), tuple(e for e in residual if e.refs <= have)
             if added or any(ready):
@@ -138,6 +144,16 @@ class _Rewriting:
         index = min(able, key=lambda i: (-len(i.keys), i.name))
         return index, [by_id[k.id] for k in index.keys]
 
+    def _joined(
+        self, rest: list[Rel], equals: list[Equal], seen: set[str]
+    ) -> Iterator[tuple[float, int, Index | None, _Links]]:
+        """The joins of several of the members that are left, by keys that are there."""
+        for index in self.chosen or ():
+            if index.members and sum(at_old(m) in index.members for m in rest) == len(index.members):
+                by_id = {own.id: link for link in _links(index.rel, equals, seen) for own in link[:1]}
+                if all(k.id in by_id for k in index.keys):
+                    yield self.sizes.found(index) or 1.0, -1, index, [by_id[k.id] for k in index.keys]
+
     def _scanned(self, member: Rel, links: _Links, rows: Mapping[str, int]) -> float:
         """How many rows of a member that is scanned there are for each row before it."""
         index = index_of(member, tuple(own for own, _, _ in links))
@@ -151,7 +167,7 @@ class _Rewriting:
         if known is not None:
             return known
         other = min(rows.get(r, 1) for _, e, _ in links for r in e.refs)
-        guess = max(self.sizes.rows(index.leaf) / max(other, 1), 1.0)
+        guess = max(sum(self.sizes.rows(leaf) for leaf in index.leaves) / max(other, 1), 1.0)
         return guess * 0.5**index.filters
 
     def _rows(self, member: Rel) -> int:
