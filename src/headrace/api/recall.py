@@ -10,6 +10,7 @@ chosen is released.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from headrace.api.outlook import Outlook
 from headrace.api.shares import Shares
@@ -42,6 +43,17 @@ _Chosen = dict[str, Index]
 _NEAR = "near"  # the kind of plans that read leaves near ranges, of which only the last is known
 
 
+@dataclass
+class Choosing:
+    """How states are chosen; the benches compare with other ways. ``joins`` lets joins be kept, ``at_once`` builds what
+    is chosen in the next run however large it is, and ``outlook`` is taken instead of what arrivals let expect."""
+
+    strategy: str = "diss"
+    joins: bool = True
+    at_once: bool = False
+    outlook: Outlook | None = None
+
+
 class Recall:
     """Chooses among the indexes that the plans of one view could use. It is what the planner knows of sizes."""
 
@@ -60,7 +72,7 @@ class Recall:
         self.states = states
         self.shares = shares
         self.plan_of = plan_of
-        self.strategy = "diss"  # the benches compare it with others
+        self.choosing = Choosing()
         self._since = self._until = Reached()
         self._near_to: Plan | None = None
         self._scans: dict[tuple[str, int, int], Scan] = {}
@@ -86,21 +98,22 @@ class Recall:
         that this run finds, it will be worked in by the same plan."""
         if not self.memory.possible:
             return
+        outlook = self.choosing.outlook or outlook
         same = plan.situation is not None and outlook.moving == plan.situation.moved
         key = (outlook.likeness, _near_leaves(plan) if same else None, frozenset(self.memory.too_large))
         if key != self._made_for:
             self._made_for, self._outlook = key, outlook
             leaving = frozenset(n for n, c in outlook.changes.items() if c.left)
             expected = plan if same else self.plan_of(Situation(outlook.moving, leaving))
-            self._tree = view_tree(expected, self)
+            self._tree = view_tree(expected, self, joins=self.choosing.joins)
             self._front = front(self._tree.root, Rates(), self.memory.most)
             self.shares.offer(self.view, self._front)
         self.memory.limit = min(self.memory.most, self.shares.of(self.view, self.memory.budget.limit))
         self._chosen = {n: self._tree.indexes[n] for n in self._names(self.memory.limit)}
 
     def _names(self, limit: int) -> frozenset[str]:
-        if self.strategy != "diss":
-            return STRATEGIES[self.strategy](self._tree.root, Rates(), limit)
+        if self.choosing.strategy != "diss":
+            return STRATEGIES[self.choosing.strategy](self._tree.root, Rates(), limit)
         best = self._front.best(limit) if self._front is not None else None
         return frozenset(best.held) if best is not None else frozenset()
 
@@ -147,7 +160,7 @@ class Recall:
         held = {name: h.index for name, h in memory.held.items()}
         if memory.budget.eager:
             every = {i.name: i for i in candidates(plan, self)} | view_tree(plan, self).indexes
-            return held | {n: i for n, i in every.items() if n not in memory.too_large}
+            return held | {n: i for n, i in every.items() if memory.size(i, 0) is not None}
         moved = plan.situation.moved if plan.situation else frozenset[str]()
         deltas = {n: self.sources[n].delta(since.at(n), until.at(n)) for n in moved}
         chosen = dict(self._chosen)
@@ -155,8 +168,9 @@ class Recall:
             changes = {n: Change(inserts=d.rows - d.leaving, deletes=d.leaving) for n, d in deltas.items()}
             chosen |= self._for_this_run(plan, changes)
         new = sum(d.rows for d in deltas.values())
-        ready = {n: i for n, i in chosen.items() if n in held or n in memory.wanted or self.read(i) <= FEW}
-        ready = {n: i for n, i in ready.items() if n not in memory.too_large}
+        soon = memory.wanted | (chosen.keys() if self.choosing.at_once else set())
+        ready = {n: i for n, i in chosen.items() if n in held or n in soon or self.read(i) <= FEW}
+        ready = {n: i for n, i in ready.items() if memory.size(i, 0) is not None}
         return {n: i for n, i in (held | ready).items() if new <= self.read(i) + _SCAN}
 
     def small(self, plan: Plan) -> list[Index]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
@@ -27,6 +27,7 @@ from headrace.spark.jvm import task_class
 
 _LOG = logging.getLogger("headrace")
 _RECORD = 48  # bytes of a record beside its columns
+_TOO_LARGE = "Headrace: an index in memory is larger"
 
 
 class MemoryFull(Exception):
@@ -145,7 +146,7 @@ class Memory:
             frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False)
         except Py4JError as problem:
             java.release()
-            if "Headrace: an index in memory is larger" not in str(problem):
+            if _TOO_LARGE not in str(problem):
                 raise
             self.too_large[index.name] = free
             raise MemoryFull(str(index)) from problem
@@ -154,20 +155,39 @@ class Memory:
 
     def pend(self, catalyst: Catalyst, frames: Iterable[tuple[Held, Frame]]) -> None:
         """Take in what a run adds to indexes, visible to those who ask for the new version."""
-        filled = []
-        for held, frame in frames:
-            held.java.begin()
+        filled, all_ = [], list(frames)
+        for held, frame in all_:
+            self._begin(held, len(all_))
             held.weighted = frame.weight is not None
             filled.append((_columns(held, frame), held.java, held.weighted))
         if filled:
-            catalyst.fill(filled, pends=True)
+            with self._within([held for held, _ in all_]):
+                catalyst.fill(filled, pends=True)
 
     def pend_rows(self, held: Held, rows: Collected, attrs: Sequence[Attr]) -> None:
         """The same of rows that are in the driver, with columns ``attrs`` and the weight behind them."""
-        held.java.begin()
+        self._begin(held, 1)
         held.weighted = True
         places = [attrs.index(a) for a in (*held.index.keys, *held.index.rest)]
-        rows.fill(held.java, [*places, len(attrs)], weighted=True, pends=True)
+        with self._within([held]):
+            rows.fill(held.java, [*places, len(attrs)], weighted=True, pends=True)
+
+    def _begin(self, held: Held, among: int) -> None:
+        """Let an index take what a run adds, of what is free its part among so many."""
+        held.java.begin(held.bytes + self.free // among)
+
+    @contextmanager
+    def _within(self, filled: list[Held]) -> Iterator[None]:
+        """Indexes that grow beyond what they may take are dropped, and the run must do without them."""
+        try:
+            yield
+        except Py4JError as problem:
+            if _TOO_LARGE not in str(problem):
+                raise
+            for held in [h for h in filled if h.java.full()]:
+                self.too_large[held.index.name] = held.bytes
+                self.drop(held.index.name)
+            raise MemoryFull("what is new") from problem
 
     def settle(self, run: object) -> None:
         """After the commit of a run: what was pending belongs to the indexes."""
@@ -176,6 +196,8 @@ class Memory:
             held.weighted = False
             if not held.java.settle():
                 self.drop(name)
+        while self._taken > self.limit:  # packing has its own mind, and the limit may have come down
+            self.drop(max(self.held, key=lambda name: self.held[name].bytes))
         self._account()
 
     def forget(self) -> None:
