@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 WITH_JAVA := JAVA_HOME="$$(sh scripts/java.sh)" && export JAVA_HOME &&
 PYTEST := $(WITH_JAVA) $(VENV)/bin/python -m pytest
 
-.PHONY: help setup demo test test-all test-tpc lint bench-refresh clean
+.PHONY: help setup demo test test-all test-tpc lint bench-refresh bench-diss clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r t h; do printf '%-22s %s\n' "  $$t" "$$h"; done
@@ -43,6 +43,9 @@ lint: $(READY) ## check style, types and layers
 
 bench-refresh: $(READY) ## measure refreshes against recomputing (ARGS="…" are passed on)
 	$(WITH_JAVA) $(VENV)/bin/python bench/refresh.py $(ARGS)
+
+bench-diss: $(READY) ## measure what states in memory are worth (ARGS="…" are passed on)
+	$(WITH_JAVA) $(VENV)/bin/python bench/diss.py $(ARGS)
 
 clean: ## remove caches, builds and what Spark left behind; .venv stays
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

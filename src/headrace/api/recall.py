@@ -81,7 +81,7 @@ class Recall:
         self._made_for: object = None
         self._tree = ViewTree()
         self._front: Front | None = None
-        self._chosen: _Chosen = {}
+        self.chosen: _Chosen = {}
         self._unforeseen: dict[object, _Chosen] = {}
         self._estimated: dict[str, float] = {}  # rows of indexes
 
@@ -109,7 +109,7 @@ class Recall:
             self._front = front(self._tree.root, Rates(), self.memory.most)
             self.shares.offer(self.view, self._front)
         self.memory.limit = min(self.memory.most, self.shares.of(self.view, self.memory.budget.limit))
-        self._chosen = {n: self._tree.indexes[n] for n in self._names(self.memory.limit)}
+        self.chosen = {n: self._tree.indexes[n] for n in self._names(self.memory.limit)}
 
     def _names(self, limit: int) -> frozenset[str]:
         if self.choosing.strategy != "diss":
@@ -130,9 +130,9 @@ class Recall:
 
     def ran(self) -> None:
         """After a run: an index that is asked for again is worth building, and what was not chosen is released."""
-        self.memory.wanted |= self._chosen.keys()
+        self.memory.wanted |= self.chosen.keys()
         if not self.memory.budget.eager:
-            for name in self.memory.held.keys() - self._chosen.keys():
+            for name in self.memory.held.keys() - self.chosen.keys():
                 self.memory.drop(name)
 
     # --- the plan of a run
@@ -148,7 +148,7 @@ class Recall:
         usable = self._usable(plan, until)
         needed = sum(memory.size(i, self.records(i)) or 0 for n, i in usable.items() if n not in held)
         if needed > memory.free and not memory.budget.eager:
-            for name in held - self._chosen.keys():
+            for name in held - self.chosen.keys():
                 memory.drop(name)
         key = (_NEAR if once else plan.situation, held, frozenset(usable))
         if key not in self._plans:
@@ -163,7 +163,7 @@ class Recall:
             return held | {n: i for n, i in every.items() if memory.size(i, 0) is not None}
         moved = plan.situation.moved if plan.situation else frozenset[str]()
         deltas = {n: self.sources[n].delta(since.at(n), until.at(n)) for n in moved}
-        chosen = dict(self._chosen)
+        chosen = dict(self.chosen)
         if not moved <= self._outlook.moving:
             changes = {n: Change(inserts=d.rows - d.leaving, deletes=d.leaving) for n, d in deltas.items()}
             chosen |= self._for_this_run(plan, changes)

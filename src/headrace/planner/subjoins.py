@@ -20,6 +20,7 @@ from headrace.ir.plan import Plan, Remember, Step
 from headrace.ir.probe import Index
 from headrace.ir.rel import Join, Node, Project, Ref, Rel, Union, prune, union
 from headrace.ir.walk import swap
+from headrace.planner.row_wise import is_near
 from headrace.planner.view_tree import Member, Terms, terms_of
 
 
@@ -51,7 +52,8 @@ def with_joins(plan: Plan, indexes: Iterable[Index], held: Collection[str]) -> t
 
 def _part(terms: Terms, index: Index) -> list[Member] | None:
     """The members of a join that an index has the join of; None where it has not, or at no single version."""
-    found = [m for m in terms.members if m.old is not None and m.old in index.members]
+    by_ids = {frozenset(a.id for a in r.attrs): r for r in index.members}
+    found = [m for m in terms.members if m.ids in by_ids and m.old in (None, by_ids[m.ids])]
     moving = [m in found for m in terms.moving]
     in_order = moving == sorted(moving, reverse=True)
     have = frozenset[str]().union(*(m.ids for m in found))
@@ -59,7 +61,9 @@ def _part(terms: Terms, index: Index) -> list[Member] | None:
         return None
     same = index.rel.equals == tuple(e for e in terms.equals if e.refs <= have)
     same = same and index.rel.residual == tuple(e for e in terms.residual if e.refs <= have)
-    return found if same else None
+    # Ranges are of one term and of all its members: what is read near them is not all that a part of them needs.
+    whole = not any(is_near(r) for join in _joins(terms) for r in join.members) or not any(moving)
+    return found if same and whole else None
 
 
 def _nested(parts: list[tuple[Index, list[Member]]]) -> list[tuple[Index, list[Member]]]:

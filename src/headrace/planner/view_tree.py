@@ -131,7 +131,8 @@ def _terms(whole: Node, joins: list[Join]) -> Terms | None:
         deltas[ids[0]] = join.members[0]
         attrs[ids[0]] = join.members[0].attrs
         for i, member in zip(ids[1:], join.members[1:], strict=True):
-            old.setdefault(i, at_old(member))
+            if i not in old or is_near(old[i]):
+                old[i] = at_old(member)
             attrs.setdefault(i, member.attrs)
     order = [*deltas, *(i for i in attrs if i not in deltas)]
     members = tuple(Member(attrs[i], old.get(i), deltas.get(i)) for i in order)
