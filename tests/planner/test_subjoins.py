@@ -29,7 +29,7 @@ from headrace.planner.view_tree import view_tree
 NAMES = "abcd"
 ATTRS = {n: tuple(Attr(f"{n}{i}", f"{n}{i}", "int") for i in (1, 2)) for n in NAMES}
 SOURCES = {n: Source(n, ATTRS[n], ("x", "y")) for n in NAMES}
-VALUE = st.sampled_from([None, 1, 1, 2])
+VALUE = st.sampled_from([None, 1, 1, 2, 2, 3])
 ROWS = st.lists(st.tuples(VALUE, VALUE), max_size=3)
 
 
@@ -207,6 +207,30 @@ def test_a_join_is_brought_up_to_date_whatever_moves() -> None:
         plan = planner.refresh(Situation(frozenset(moved)))
         steps = with_probes(plan, sizes, [tree.indexes[name]], {name}).steps
         assert [s.index.name for s in steps if isinstance(s, Remember)] == [name], moved
+
+
+def test_what_is_read_near_the_range_of_another_relation_is_not_all_of_a_join() -> None:
+    """Of b only what c can meet is read; the join of a and b has more."""
+    moved = frozenset("ac")
+    data: Any = {
+        "a": ([], [], [(9, 1)]),
+        "b": ([(1, 2), (1, 1)], [], []),
+        "c": ([(1, 5)], [], [(1, 6)]),
+        "d": ([], [], []),
+    }
+    planner = Planner(chain("abc"), frozenset())
+    sizes = Files({}, {n: Change(10.0) for n in moved}, world(data, moved))
+    whole = planner.refresh(Situation(moved))
+    (name,) = view_tree(whole, sizes).joins
+    index = view_tree(whole, sizes).indexes[name]
+    plan = with_skips(whole, sizes, eager=True)
+    assert any(isinstance(n, Near) for s in plan.steps for n in nodes(s.rel))
+    probing = with_probes(plan, sizes, [index], {name})
+
+    meaning = InMemory(world(data, moved), probing)
+    before, after = (meaning.of(meaning.at_version(index, at)) for at in (OLD, NEW))
+    assert minus(after, before)
+    assert all(meaning.of(s.rel) == minus(after, before) for s in probing.steps if isinstance(s, Remember))
 
 
 def test_a_join_of_which_nothing_moves_needs_no_step() -> None:
