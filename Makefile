@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 WITH_JAVA := JAVA_HOME="$$(sh scripts/java.sh)" && export JAVA_HOME &&
 PYTEST := $(WITH_JAVA) $(VENV)/bin/python -m pytest
 
-.PHONY: help setup demo test test-all test-tpc lint bench-refresh bench-estimates clean
+.PHONY: help setup demo test test-all test-tpc lint bench-refresh bench-estimates bench-diss clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r t h; do printf '%-22s %s\n' "  $$t" "$$h"; done
@@ -46,6 +46,9 @@ bench-refresh: $(READY) ## measure refreshes against recomputing (ARGS="…" are
 
 bench-estimates: $(READY) ## compare expected rows with counted ones (ARGS="…" are passed on)
 	$(WITH_JAVA) $(VENV)/bin/python bench/estimates.py $(ARGS)
+
+bench-diss: $(READY) ## measure what states in memory are worth (ARGS="…" are passed on)
+	$(WITH_JAVA) $(VENV)/bin/python bench/diss.py $(ARGS)
 
 clean: ## remove caches, builds and what Spark left behind; .venv stays
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -74,15 +74,45 @@ def cut(folder: Path, scale: float, pattern: Pattern, delta: float, deltas: int,
     """
     if not 0 < delta * deltas < 1:
         raise ValueError(f"{deltas} deltas of {delta:g} leave no base: make them fewer or smaller")
-    at_scale = folder / f"sf{scale:g}"
-    raw, target = at_scale / "raw", at_scale / f"{pattern}-{delta:g}x{deltas}"
+    raw = _raw(folder, scale, say)
+    target = raw.parent / f"{pattern}-{delta:g}x{deltas}"
+    shares = 1 - delta * np.arange(deltas, 0, -1, dtype=np.float64)
+    if not target.exists():
+        say(f"cutting off {deltas} deltas of {delta:.2%} ({pattern})")
+        newest = _order_keys_at(raw, shares) if pattern == "natural" else None
+        _once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
+    return Cut(target, deltas)
+
+
+def late(folder: Path, scale: float, first: float, say: Callable[[str], None]) -> Cut:
+    """The data at this scale, of which a part is there at first and each of three deltas brings that part of the rest,
+    the last what is left: of every table but nation and region, chosen by a hash of the key."""
+    raw = _raw(folder, scale, say)
+    target = raw.parent / f"late-{first:g}"
+    if not target.exists():
+        say(f"cutting off what is late: {first:.0%} are there at first")
+        shares = 1 - (1 - first) ** np.arange(1, 4, dtype=np.float64)
+        _once(target, lambda unfinished: _split(raw, unfinished, shares, None))
+    return Cut(target, 3)
+
+
+def leaving(folder: Path, scale: float, delta: float, deletes: float, say: Callable[[str], None]) -> Cut:
+    """The data at this scale as changes: a base, and two deltas of the same size, of which the part ``deletes`` takes
+    rows of the base away and the rest brings new ones."""
+    raw = _raw(folder, scale, say)
+    target = raw.parent / f"leaving-{delta:g}-{deletes:g}"
+    if not target.exists():
+        say(f"cutting off deltas of {delta:.2%}, {deletes:.0%} of them deletes")
+        _once(target, lambda unfinished: _split_changes(raw, unfinished, delta, deletes))
+    return Cut(target, 2)
+
+
+def _raw(folder: Path, scale: float, say: Callable[[str], None]) -> Path:
+    raw = folder / f"sf{scale:g}" / "raw"
     if not raw.exists():
         say(f"generating TPC-H at scale {scale:g}")
         _once(raw, lambda unfinished: _generate(unfinished, scale))
-    if not target.exists():
-        say(f"cutting off {deltas} deltas of {delta:.2%} ({pattern})")
-        _once(target, lambda unfinished: _split(raw, unfinished, pattern, delta, deltas))
-    return Cut(target, deltas)
+    return raw
 
 
 def place(files: list[Path], folder: Path, name: str) -> None:
@@ -118,11 +148,9 @@ def _generate(folder: Path, scale: float) -> None:
         subprocess.run([str(program), "tpch", "parquet", *options, "--quiet"], check=True)
 
 
-def _split(raw: Path, target: Path, pattern: Pattern, delta: float, deltas: int) -> None:
-    shares = 1 - delta * np.arange(
-        deltas, 0, -1, dtype=np.float64
-    )  # where each delta begins, as a fraction of the whole
-    newest = _order_keys_at(raw, shares) if pattern == "natural" else None
+def _split(raw: Path, target: Path, shares: npt.NDArray[np.float64], newest: npt.NDArray[np.int64] | None) -> None:
+    """``shares`` is where each delta begins, as a fraction of the whole."""
+    deltas = shares.size
     for table in KEYS:
         parts: dict[int, list[pa.Table]] = {number: [] for number in range(deltas + 1)}
         for file in sorted((raw / table).glob("*.parquet")):
@@ -134,6 +162,29 @@ def _split(raw: Path, target: Path, pattern: Pattern, delta: float, deltas: int)
         for number in range(1, deltas + 1):
             if any(part.num_rows for part in parts[number]):
                 _write(pa.concat_tables(parts[number]), target / f"delta-{number}" / f"{table}.parquet")
+
+
+def _split_changes(raw: Path, target: Path, delta: float, deletes: float) -> None:
+    """By a hash: the lowest leave, one delta after the other, and the highest come."""
+    new, old = delta * (1 - deletes), delta * deletes
+    for table in KEYS:
+        parts: dict[int, list[pa.Table]] = {1: [], 2: []}
+        for file in sorted((raw / table).glob("*.parquet")):
+            rows = _plain_strings(pq.read_table(file))
+            at = np.full(rows.num_rows, 0.5) if table in NEVER_CHANGING else _hashed(rows, table)
+            _write(_changes(rows, at < 1 - 2 * new, "insert"), target / "base" / table / file.name)
+            for number in (1, 2):
+                came = (at >= 1 - (3 - number) * new) & (at < 1 - (2 - number) * new)
+                left = (at >= (number - 1) * old) & (at < number * old)
+                parts[number] += [_changes(rows, came, "insert"), _changes(rows, left, "delete")]
+        for number, changes in parts.items():
+            if any(part.num_rows for part in changes):
+                _write(pa.concat_tables(changes), target / f"delta-{number}" / f"{table}.parquet")
+
+
+def _changes(rows: pa.Table, which: npt.NDArray[np.bool_], kind: str) -> pa.Table:
+    chosen = rows.filter(pa.array(which))
+    return chosen.append_column("_change_type", pa.array([kind] * chosen.num_rows, pa.string()))
 
 
 def _plain_strings(rows: pa.Table) -> pa.Table:
@@ -150,10 +201,15 @@ def _delta_numbers(
         return np.zeros(rows.num_rows, dtype=np.intp)
     if newest is not None:
         return np.searchsorted(newest, rows[KEYS[table][0]].to_numpy(), side="right")
+    return np.searchsorted(shares, _hashed(rows, table), side="right")
+
+
+def _hashed(rows: pa.Table, table: str) -> npt.NDArray[np.float64]:
+    """For each row a number from 0 to 1 that follows from its key."""
     hashed = np.zeros(rows.num_rows, dtype=np.uint64)
     for column in KEYS[table]:
         hashed = _mix(hashed ^ rows[column].to_numpy().astype(np.uint64))
-    return np.searchsorted(shares, hashed / 2.0**64, side="right")
+    return hashed / 2.0**64
 
 
 def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

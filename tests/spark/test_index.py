@@ -38,7 +38,7 @@ class Table:
 
     def take(self, frame: DataFrame, *, weighted: bool = False, pends: bool = False) -> None:
         if pends:
-            self.java.begin()
+            self.java.begin(1 << 40)
         plan = self.c.put(frame._jdf.queryExecution().analyzed())
         self.c.fill([(plan, self.java, weighted)], pends=pends)
 

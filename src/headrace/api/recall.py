@@ -1,10 +1,20 @@
-"""What a refresh looks up in memory: the plan of a run with probes in the place of scans, where they pay."""
+"""What a view has in memory: the states that DISS chooses for the delta that is expected next, and the plan of a run
+with probes of them in the place of scans.
+
+The choice is made anew when what is expected differs noticeably from what it was made for. What was chosen and is not
+there is built when a run can use it, a large one when it is asked for a second time: building costs about as much as
+the scan it saves, so that is never much worse than the better of the two, whatever comes. After a run, what was not
+chosen is released.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from headrace.api.knowledge import Knowledge
+from headrace.api.outlook import Outlook
+from headrace.api.shares import Shares
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near, Range
 from headrace.ir.plan import Plan
@@ -12,15 +22,37 @@ from headrace.ir.probe import Index, indexes
 from headrace.ir.rel import Delta, Load, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Situation
 from headrace.ir.walk import nodes
-from headrace.planner.probes import FEW, Option, candidates, choose, with_probes
+from headrace.planner.baselines import STRATEGIES
+from headrace.planner.diss import choose, front
+from headrace.planner.front import Front
+from headrace.planner.operators import Candidate, Change
+from headrace.planner.probes import candidates, with_probes
+from headrace.planner.rates import Rates
 from headrace.planner.skip import with_skips
+from headrace.planner.view_tree import ViewTree, view_tree
 from headrace.spark.engine import Memory, State
 from headrace.spark.file_stats import bounds, near, rows_in, spread
 from headrace.spark.sources.source import Scan, SourceReader
 
+# Rows that are indexed at once: scanning them costs as much.
+FEW = 50_000
+# Beginning a scan, and handing its rows to others, costs as much as looking so many rows up.
+_SCAN = 500_000
+
 _Kind = Situation | None | str
-_Key = tuple[_Kind, frozenset[str], frozenset[str]]
+_Chosen = dict[str, Index]
 _NEAR = "near"  # the kind of plans that read leaves near ranges, of which only the last is known
+
+
+@dataclass
+class Choosing:
+    """How states are chosen; the benches compare with other ways. ``joins`` lets joins be kept, ``at_once`` builds what
+    is chosen in the next run however large it is, and ``outlook`` is taken instead of what arrivals let expect."""
+
+    strategy: str = "diss"
+    joins: bool = True
+    at_once: bool = False
+    outlook: Outlook | None = None
 
 
 class Recall:
@@ -28,27 +60,85 @@ class Recall:
 
     def __init__(
         self,
+        view: str,
         memory: Memory,
         sources: Mapping[str, SourceReader],
         states: Mapping[str, State],
         knowledge: Knowledge,
+        shares: Shares,
+        plan_of: Callable[[Situation], Plan],
     ) -> None:
+        self.view = view
         self.memory = memory
         self.knowledge = knowledge
         self.sources = sources
         self.states = states
+        self.shares = shares
+        self.plan_of = plan_of
+        self.choosing = Choosing()
         self._since = self._until = Reached()
-        self._known: dict[tuple[_Kind, frozenset[str]], dict[Index, int]] = {}
         self._near_to: Plan | None = None
         self._scans: dict[tuple[str, int, int], Scan] = {}
-        self._plans: dict[_Key, Plan] = {}
-        self._asked: dict[Situation | None, set[str]] = {}  # indexes that the last run of each kind could have used
+        self._plans: dict[tuple[_Kind, frozenset[str], frozenset[str]], Plan] = {}
+        self._outlook = Outlook()
+        self._made_for: object = None
+        self._tree = ViewTree()
+        self._front: Front | None = None
+        self.chosen: _Chosen = {}
+        self._unforeseen: dict[object, _Chosen] = {}
+        self._estimated: dict[str, float] = {}  # rows of indexes
 
     def near(self, plan: Plan, since: Reached, until: Reached) -> Plan:
         """The same plan, with leaves read only near the keys that they are joined with where that is worth it."""
         self._since, self._until = since, until
         self._scans.clear()
         return with_skips(plan, self, eager=self.memory.budget.eager)
+
+    # --- what stays
+
+    def foresee(self, plan: Plan, outlook: Outlook) -> None:
+        """Choose what to hold for the delta that is expected after this run. Where it is expected to be of the kind
+        that this run finds, it will be worked in by the same plan."""
+        if not self.memory.possible:
+            return
+        outlook = self.choosing.outlook or outlook
+        same = plan.situation is not None and outlook.moving == plan.situation.moved
+        key = (outlook.likeness, _near_leaves(plan) if same else None, frozenset(self.memory.too_large))
+        if key != self._made_for:
+            self._made_for, self._outlook = key, outlook
+            leaving = frozenset(n for n, c in outlook.changes.items() if c.left)
+            expected = plan if same else self.plan_of(Situation(outlook.moving, leaving))
+            self._tree = view_tree(expected, self, joins=self.choosing.joins)
+            self._front = front(self._tree.root, Rates(), self.memory.most)
+            self.shares.offer(self.view, self._front)
+        self.memory.limit = min(self.memory.most, self.shares.of(self.view, self.memory.budget.limit))
+        self.chosen = {n: self._tree.indexes[n] for n in self._names(self.memory.limit)}
+
+    def _names(self, limit: int) -> frozenset[str]:
+        if self.choosing.strategy != "diss":
+            return STRATEGIES[self.choosing.strategy](self._tree.root, Rates(), limit)
+        best = self._front.best(limit) if self._front is not None else None
+        return frozenset(best.held) if best is not None else frozenset()
+
+    def _for_this_run(self, plan: Plan, changes: Mapping[str, Change]) -> _Chosen:
+        """What to build for a delta that was not foreseen, where it pays for that at once."""
+        key = (plan.situation, Outlook(changes).likeness)
+        if key not in self._unforeseen:
+            known, self._outlook = self._outlook, Outlook(changes)
+            tree = view_tree(plan, self, joins=False)
+            best = choose(tree.root, Rates(), self.memory.free)
+            self._unforeseen[key] = {n: tree.indexes[n] for n in best.held}
+            self._outlook = known
+        return self._unforeseen[key]
+
+    def ran(self) -> None:
+        """After a run: an index that is asked for again is worth building, and what was not chosen is released."""
+        self.memory.wanted |= self.chosen.keys()
+        if not self.memory.budget.eager:
+            for name in self.memory.held.keys() - self.chosen.keys():
+                self.memory.drop(name)
+
+    # --- the plan of a run
 
     def plan(self, plan: Plan, since: Reached, until: Reached) -> Plan:
         """The same plan with the indexes that are worth it. Others make room for them."""
@@ -57,50 +147,73 @@ class Recall:
         once = any(isinstance(n, Near) for step in plan.steps for n in nodes(step.rel))  # ranges are of this run alone
         if once and self._near_to is not plan:
             self._near_to = plan
-            self._forget_near()
-        kind = _NEAR if once else plan.situation
-        if (kind, held) not in self._known:
-            self._known[kind, held] = candidates(plan, self)
-        options = []
-        for index, uses in self._known[kind, held].items():
-            rows, size = self.rows(index.leaf), memory.size(index, self.rows(index.leaf))
-            if size is not None:
-                wanted = index.name in memory.wanted
-                options.append(Option(index, rows, size, uses, index.name in held, wanted))
-        moved = plan.situation.moved if plan.situation else ()
-        new = sum(self.sources[n].delta(since.at(n), until.at(n)).rows for n in moved)
-        chosen = choose(options, new, memory.room, eager=memory.budget.eager)
-        needed = sum(o.bytes for o in options if o.index.name in chosen and not o.there)
-        if needed > memory.free:
-            for name in held - chosen:
+            self._plans = {k: v for k, v in self._plans.items() if k[0] is not _NEAR}
+        usable = self._usable(plan, until)
+        needed = sum(memory.size(i, self.records(i)) or 0 for n, i in usable.items() if n not in held)
+        if needed > memory.free and not memory.budget.eager:
+            for name in held - self.chosen.keys():
                 memory.drop(name)
-        self._asked[plan.situation] = {i.name for i in self._known[kind, held]}
-        key = (kind, held, chosen)
+        key = (_NEAR if once else plan.situation, held, frozenset(usable))
         if key not in self._plans:
-            self._plans[key] = with_probes(plan, self, chosen) if chosen else plan
+            self._plans[key] = with_probes(plan, self, list(usable.values()), held) if usable else plan
         return self._plans[key]
 
     def probing(self, plan: Plan, since: Reached) -> Plan:
         """The same plan with every index that it could use, whether it is there or not."""
         self._since = since
-        return with_probes(plan, self, {i.name for i in candidates(plan, self)})
+        return with_probes(plan, self, list(candidates(plan, self)), frozenset(self.memory.held))
 
-    def _forget_near(self) -> None:
-        """What is known of a plan that was read near ranges says nothing of the next one."""
-        self._known = {k: v for k, v in self._known.items() if k[0] is not _NEAR}
-        self._plans = {k: v for k, v in self._plans.items() if k[0] is not _NEAR}
+    def _usable(self, plan: Plan, until: Reached) -> _Chosen:
+        memory, since = self.memory, self._since
+        held = {name: h.index for name, h in memory.held.items()}
+        if memory.budget.eager:
+            every = {i.name: i for i in candidates(plan, self)} | view_tree(plan, self).indexes
+            return held | {n: i for n, i in every.items() if memory.size(i, 0) is not None}
+        moved = plan.situation.moved if plan.situation else frozenset[str]()
+        deltas = {n: self.sources[n].delta(since.at(n), until.at(n)) for n in moved}
+        chosen = dict(self.chosen)
+        if not moved <= self._outlook.moving:
+            changes = {n: Change(inserts=d.rows - d.leaving, deletes=d.leaving) for n, d in deltas.items()}
+            chosen |= self._for_this_run(plan, changes)
+        new = sum(d.rows for d in deltas.values())
+        soon = memory.wanted | (chosen.keys() if self.choosing.at_once else set())
+        ready = {n: i for n, i in chosen.items() if n in held or n in soon or self.read(i) <= FEW}
+        ready = {n: i for n, i in ready.items() if memory.size(i, 0) is not None}
+        return {n: i for n, i in (held | ready).items() if new <= self.read(i) + _SCAN}
 
     def small(self, plan: Plan) -> list[Index]:
         """The indexes that a plan uses and that are not there but soon made."""
-        return [i for n, i in _used(plan).items() if n not in self.memory.held and self.rows(i.leaf) <= FEW]
+        return [i for n, i in _used(plan).items() if n not in self.memory.held and self.read(i) <= FEW]
 
     def large(self, plan: Plan) -> int:
         """How many indexes of many rows a plan uses."""
-        return sum(self.rows(i.leaf) > FEW for i in _used(plan).values())
+        return sum(self.read(i) > FEW for i in _used(plan).values())
 
-    def ran(self, plan: Plan) -> None:
-        """Remember what a run could have used: an index that is asked for again is worth building."""
-        self.memory.wanted |= self._asked.get(plan.situation, set())
+    # --- what is known of sizes
+
+    def changed(self, source: str) -> Change:
+        return self._outlook.changes.get(source, Change())
+
+    def state(self, index: Index, rows: float) -> Candidate | None:
+        """An index as a state that may be held. One that is not there is made from all that it reads, and what the
+        making costs is shared by the runs for which things are expected to stay as they are."""
+        size = self.memory.size(index, rows)
+        self._estimated[index.name] = rows
+        if size is None:
+            return None
+        there = index.name in self.memory.held
+        making = sum(Rates().scan(self.rows(leaf)) for leaf in index.leaves)
+        return Candidate(index.name, size, there, making, 1.0 / (1 + self._outlook.runs))
+
+    def read(self, index: Index) -> int:
+        """The rows that making an index reads."""
+        return sum(self.rows(leaf) for leaf in index.leaves)
+
+    def records(self, index: Index) -> float:
+        """The rows that an index has, or would have."""
+        held = self.memory.held.get(index.name)
+        guess = self._estimated.get(index.name, self.read(index) * 0.5**index.filters)
+        return held.counts[0] if held is not None else guess
 
     def rows(self, leaf: Snapshot | Load) -> int:
         if isinstance(leaf, Load):
@@ -138,7 +251,7 @@ class Recall:
         """Of a unique key the share of rows that a filter leaves, else the mean of what a key has. Where an index is
         not there, what is known of its table says how many different keys it has, or else the range of a column how
         many there can be."""
-        held, rows = self.memory.held.get(index.name), self.rows(index.leaf)
+        held, rows = self.memory.held.get(index.name), self.read(index)
         if held is not None:
             records, keys = held.counts
             return records / max(rows, 1) if records == keys else records / max(keys, 1)
@@ -164,3 +277,9 @@ def _field(source: Source, attr: Attr) -> str:
 
 def _used(plan: Plan) -> dict[str, Index]:
     return {name: index for step in plan.steps for name, index in indexes(step.rel).items()}
+
+
+def _near_leaves(plan: Plan) -> frozenset[object]:
+    """The leaves that a plan reads near ranges, and by which columns."""
+    found = (n for step in plan.steps for n in nodes(step.rel) if isinstance(n, Near))
+    return frozenset((n.input, tuple(a for a, _ in n.within)) for n in found)

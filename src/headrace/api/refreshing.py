@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.expected import Expected, Ran
 from headrace.api.operators import operators
+from headrace.api.outlook import Outlook, outlook
 from headrace.api.status import arrivals
 from headrace.api.telling import Telling
 from headrace.cost.folding import Folding
@@ -52,6 +53,26 @@ def refresh(view: View, full: bool, progress: Progress) -> RefreshReport:
         raise
     progress(RunDone(view.name, report))
     return report
+
+
+def prepare(view: View, expected: Outlook) -> None:
+    """Build what is chosen for a delta before it comes, from the last run on; what is not chosen is released."""
+    last, memory, recall = view._result.last_run(), view._memory, view._recall
+    if last is None or not memory.possible:
+        return
+    reached = Reached(last["positions"])
+    memory.begin((last["number"], last["record"]["started"]))
+    leaving = frozenset(n for n, c in expected.changes.items() if c.left)
+    plan = recall.near(view._planner.refresh(Situation(expected.moving, leaving)), reached, reached)
+    while True:
+        recall.foresee(plan, expected)
+        recall.ran()
+        try:
+            tables = (view._sources, view._states, view._result)
+            view._engine.build(view.name, list(recall.chosen.values()), *tables, reached, memory)
+        except MemoryFull:
+            continue  # it is known now, and something else is chosen
+        return
 
 
 class Refreshing:
@@ -110,6 +131,7 @@ class Refreshing:
         plan = view._recall.near(plan, since, until)
         method, memory = "incremental" if moved else "unchanged", view._memory
         memory.begin((self.last["number"], self.last["record"]["started"]))
+        view._recall.foresee(plan, outlook(self._arrivals(None)))
         cheaper = self._better_anew(plan) if view.refresh_policy == "AUTO" and plan.steps else None
         if cheaper is not None:
             return self._anew(cheaper)
@@ -297,7 +319,7 @@ class Refreshing:
             )
         view._quiet.clear()
         view._memory.settle((number, record["started"]))
-        view._recall.ran(plan)
+        view._recall.ran()
         view._history.add(record)
         view._clean()
         return report

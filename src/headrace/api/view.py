@@ -226,7 +226,11 @@ class View:
         self._states = {k.name: State(self._folder / "states", k) for k in self._planner.kept}
         self._memory.clear()
         self._knowledge = Knowledge(self._planner, self._sources, self._states)
-        self._recall = Recall(self._memory, self._sources, self._states, self._knowledge)
+        self._recall = Recall(
+            *(self.name, self._memory, self._sources, self._states, self._knowledge),
+            self.warehouse._shares,
+            self._planner.refresh,
+        )
         self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
 
     def _check_incremental(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.api.feed import Feed
 from headrace.api.prices import known_prices
 from headrace.api.removal import remove_folder, vacuum
+from headrace.api.shares import Shares
 from headrace.api.status import statuses
 from headrace.api.view import View
 from headrace.api.wave import Wave
@@ -52,6 +53,7 @@ class Warehouse:
         self._engine = Engine(spark)
         self.spark: SparkSession = self._engine.spark
         self._prices = known_prices(self.path, self.spark.sparkContext.defaultParallelism)
+        self._shares = Shares()
         self._budget = Budget(self.spark, None if memory is None else in_bytes(memory))
         self.sources: dict[str, SourceReader] = {}
         self.views: dict[str, View] = {}
@@ -163,6 +165,7 @@ class Warehouse:
         dropped = self.views.pop(name, None)
         if dropped is not None:
             dropped._memory.clear()
+            self._shares.withdraw(name)
         return freed
 
     def vacuum(self, *, forgotten: bool = False, wait: float = 600.0) -> Vacuum:

@@ -77,19 +77,20 @@ def _data(one: ViewStatus) -> dict[str, Any]:
 
 def _show(output: Output, found: list[ViewStatus], due: dict[str, str]) -> None:
     wide = output.console.width >= _WIDE
-    numbers = ("waiting", "usual", "rows", "result", "state", "took")
+    numbers = ("waiting", "usual", "rows", "result", "state", "memory", "took")
     columns = ["view", "freshness", "last run", *(["how", "took"] if wide else []), "waiting"]
     columns += [*(["usual"] if wide else []), "rows"]
-    shown = table(*columns, *(["result"] if wide else []), "state", "due", right=numbers, cut="due")
+    sizes = [*(["result"] if wide else []), "state", *(["memory"] if wide else [])]
+    shown = table(*columns, *sizes, "due", right=numbers, cut="due")
     now = time.time()
     for one in found:
         last = one.last
         when = "never" if last is None else f"{ago(now - last.started)} ago"
         how = ["", ""] if last is None else [last.method, f"{last.seconds:.2f} s"]
-        bytes_ = [size(one.bytes)] if wide else []
+        bytes_ = [size(b) for b in ((one.bytes, one.state_bytes, one.memory_bytes) if wide else (one.state_bytes,))]
         waiting = "?" if one.problems else count(sum(one.waiting.values()))
         usual = [count(round(sum(one.expected.values()))) if one.expected else "?"] if wide else []
-        row = [when, *(how if wide else []), waiting, *usual, count(one.rows), *bytes_, size(one.state_bytes)]
+        row = [when, *(how if wide else []), waiting, *usual, count(one.rows), *bytes_]
         shown.add_row(one.view, _freshness(one, wide), *row, line(due[one.view]))
     output.console.print(shown)
     for one in found:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from headrace.cost.operators import NOTHING, Cost, Pricing
 from headrace.cost.prices import Prices
 from headrace.ir.near import Near
-from headrace.ir.plan import Keep, Pin, Plan, Publish, Step
+from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
 from headrace.ir.probe import Index, indexes
 from headrace.ir.rel import Delta, Load, Node, Ref, Rel, Snapshot
 from headrace.ir.time import NEW, OLD
@@ -120,7 +120,7 @@ class _PlanPricing:
         cost = self._tree(step.rel, Pricing(self.prices, large)) + self._fixed(large)
         self.rows[step.name] = out
         match step:
-            case Pin():
+            case Pin() | Remember():
                 held = Cost(cpu=out.rows * self.prices.held_row, memory=out.bytes)
                 return cost + held
             case Keep():
@@ -175,7 +175,8 @@ class _PlanPricing:
             width = sum(width_of(a.type) for a in index.rel.attrs)
             if self.held is not None and name not in self.held:
                 rows = self._estimate(index.rel)
-                pricing = Pricing(self.prices, self._estimate(index.leaf).rows > SMALL)
+                read = sum(self._estimate(leaf).rows for leaf in index.leaves)
+                pricing = Pricing(self.prices, read > SMALL)
                 costs[f"index {index}"] = self._tree(index.rel, pricing) + built(rows.rows, width, self.prices)
             if index.source is not None:
                 new += self._estimate(Delta(index.source, OLD, NEW)).rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.ir.expr import Attr
+from headrace.ir.probe import Index
 from headrace.ir.rel import Rel
 from headrace.ir.time import Situation
 
@@ -28,6 +29,15 @@ class Pin:
     """Compute a relation once and hold it for the rest of the run, because several steps use it."""
 
     name: str
+    rel: Rel
+
+
+@dataclass(frozen=True)
+class Remember:
+    """Compute the Delta of what an index holds, once: for the index, where it is there, and for later steps."""
+
+    name: str
+    index: Index
     rel: Rel
 
 
@@ -53,7 +63,7 @@ class Publish:
     name: str = field(default="publish", init=False)
 
 
-Step = Pin | Keep | Publish
+Step = Pin | Remember | Keep | Publish
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Looking rows up by key instead of reading all of them.
 
-An index holds the rows of a relation that is read row by row from one source or one state, by key, in memory.
-It is a cache: what it holds follows from its relation, and losing it costs time.
+An index holds the rows of a relation, by key, in memory: one that is read row by row from a source or a state, or a
+join of several such. It is a cache: what it holds follows from its relation, and losing it costs time.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from functools import cached_property
 
 from headrace.ir.aggregate import Call
 from headrace.ir.expr import Attr, Expr
-from headrace.ir.rel import Filter, Load, Node, Project, Rel, Snapshot, Source
+from headrace.ir.rel import Filter, Join, Load, Node, Project, Rel, Snapshot, Source
 from headrace.ir.time import Version
 from headrace.ir.walk import nodes, swap
 
 
 @dataclass(frozen=True)
 class Index:
-    """The rows of ``rel``, a chain of row-wise operators over one leaf, by the values of ``keys``. The leaf is a
-    snapshot of a source or a state; at which version, each use says."""
+    """The rows of ``rel``, a chain of row-wise operators over one leaf or a join of such chains, by the values of
+    ``keys``. Leaves are snapshots of sources or states; at which version, each use says."""
 
     rel: Rel
     keys: tuple[Attr, ...]
@@ -32,18 +32,28 @@ class Index:
         return f"index-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @cached_property
-    def leaf(self) -> Snapshot | Load:
-        return next(n for n in nodes(self.rel) if isinstance(n, Snapshot | Load))
+    def leaves(self) -> tuple[Snapshot | Load, ...]:
+        return tuple(n for n in nodes(self.rel) if isinstance(n, Snapshot | Load))
+
+    @property
+    def members(self) -> tuple[Rel, ...]:
+        """The relations that it holds the join of; none where it holds a single one."""
+        return self.rel.members if isinstance(self.rel, Join) else ()
+
+    @property
+    def leaf(self) -> Snapshot | Load | None:
+        """The one leaf that it is read from; None for a join."""
+        return None if self.members else self.leaves[0]
 
     @property
     def source(self) -> Source | None:
-        """The source whose rows it holds; None for those of a state."""
+        """The source whose rows it holds; None for those of a state and of a join."""
         of = self.leaf.of if isinstance(self.leaf, Snapshot) else None
         return of if isinstance(of, Source) else None
 
     def over(self, leaf: Rel) -> Rel:
-        """Its relation over other rows of the leaf: a delta, say."""
-        return swap(self.rel, self.leaf, leaf)
+        """Its relation over other rows of its one leaf: a delta, say."""
+        return swap(self.rel, self.leaves[0], leaf)
 
     def field(self, attr: Attr) -> str | None:
         """The column of the source that one of its columns is; None for one that is computed."""
@@ -66,13 +76,19 @@ class Index:
         return sum(isinstance(n, Filter) for n in nodes(self.rel))
 
     def __str__(self) -> str:
-        of = self.leaf.state if isinstance(self.leaf, Load) else self.source.name if self.source else "?"
+        of = " ⋈ ".join(dict.fromkeys(_name(leaf) for leaf in self.leaves))
         return f"{of} by {', '.join(map(str, self.keys))}"
 
     @property
     def rest(self) -> tuple[Attr, ...]:
         """The columns that are not part of the key."""
         return tuple(a for a in self.rel.attrs if a not in self.keys)
+
+
+def _name(leaf: Snapshot | Load) -> str:
+    if isinstance(leaf, Load):
+        return leaf.state
+    return leaf.of.name if isinstance(leaf.of, Source) else "?"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headrace.ir.plan import Keep, Kept, Pin, Plan, Step
+from headrace.ir.plan import Keep, Kept, Pin, Plan, Remember, Step
 from headrace.ir.rel import Consolidate, Measured, Node, Rel
 from headrace.ir.show import describe
 
@@ -82,7 +82,7 @@ def step_data(step: Step) -> dict[str, str]:
     match step:
         case Keep(name=name, state=state):
             return {"do": "keep", "name": name, "what": state}
-        case Pin(name=name, rel=rel):
+        case Pin(name=name, rel=rel) | Remember(name=name, rel=rel):
             return {"do": "hold", "name": name, "what": f"the delta of {_held(rel)}"}
         case _:
             return {"do": "publish", "name": step.name, "what": "the result" if step.replace else "the result's delta"}

@@ -9,18 +9,15 @@ fewest rows for each is next.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from headrace.ir.expr import Attr, Equal, Expr
-from headrace.ir.near import Near
 from headrace.ir.plan import Pin, Plan, Step
 from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe, probed
 from headrace.ir.rel import (
     Accumulate,
-    Filter,
-    Finish,
     Join,
     Keys,
     Load,
@@ -30,43 +27,12 @@ from headrace.ir.rel import (
     Rel,
     Restrict,
     Snapshot,
-    Source,
     prune,
 )
-from headrace.ir.time import OLD, Version
+from headrace.ir.time import OLD
 from headrace.ir.walk import leaves, nodes, rebuild
-from headrace.planner.budget import Item, best
-
-_ROW_WISE = (Project, Filter, Finish)
-# Types whose equal values have equal bytes. Of floats -0.0 and 0.0 are equal, of collated strings many.
-_EXACT = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz", "binary")
-
-
-# Rows that are indexed at once: scanning them costs as much.
-FEW = 50_000
-# Beginning a scan, and handing its rows to others, costs as much as looking so many rows up.
-_SCAN = 500_000
-
-
-@dataclass(frozen=True)
-class Option:
-    """An index that a plan could use: the rows it is made from, the bytes it takes or would take, how often the plan
-    would scan those rows without it, whether it is there, and whether an earlier run would have used it."""
-
-    index: Index
-    rows: int
-    bytes: int
-    uses: int
-    there: bool
-    wanted: bool
-
-
-def choose(options: Iterable[Option], delta_rows: int, budget: int, *, eager: bool = False) -> frozenset[str]:
-    """The indexes to use: those that save most scanning within a budget. Building one costs about as much as the scan
-    it saves, so a large one is built when it is asked for a second time: whatever the future, that is never much worse
-    than the better of the two."""
-    worth = [o for o in options if eager or ((o.there or o.wanted or o.rows <= FEW) and delta_rows <= o.rows + _SCAN)]
-    return best([Item(o.index.name, o.bytes, float(o.uses * (o.rows + _SCAN))) for o in worth], budget)
+from headrace.planner.row_wise import at_old, index_of, is_near, version_of
+from headrace.planner.subjoins import with_joins
 
 
 class Sizes(Protocol):
@@ -85,18 +51,23 @@ def candidates(plan: Plan, sizes: Sizes) -> dict[Index, int]:
     return dict(Counter(index for step in plan.steps for index in probed(rewriting.rewritten(step.rel))))
 
 
-def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[str]) -> Plan:
-    """The same plan with these of its candidates probed."""
-    rewriting = _Rewriting(sizes, frozenset(chosen))
+def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[Index], held: Collection[str] = ()) -> Plan:
+    """The same plan with these indexes probed where it can use them, joins that are ``held`` brought up to date."""
+    plan, joins = with_joins(plan, chosen, held)
+    rewriting = _Rewriting(sizes, (*(i for i in chosen if not i.members), *joins))
     return replace(plan, steps=_unpinned([replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps]))
 
 
-class _Rewriting:
-    """Trees with probes of the indexes in ``names``, or of all that are possible."""
+_Links = list[tuple[Attr, Expr, Equal]]
 
-    def __init__(self, sizes: Sizes, names: frozenset[str] | None) -> None:
+
+class _Rewriting:
+    """Trees with probes of the indexes that are ``chosen``, or of all that are possible."""
+
+    def __init__(self, sizes: Sizes, chosen: tuple[Index, ...] | None) -> None:
         self.sizes = sizes
-        self.names = names
+        self.chosen = chosen
+        self.names = None if chosen is None else frozenset(i.name for i in chosen)
 
     def rewritten(self, rel: Rel) -> Rel:
         return rebuild(rel, self._change)
@@ -105,9 +76,9 @@ class _Rewriting:
         if isinstance(node, Join):
             return self._probing(node)
         if isinstance(node, Restrict):
-            index = _index(node.input, node.on)
+            index = index_of(node.input, node.on)
             if index is not None and (self.names is None or index.name in self.names):
-                return prune(Lookup(node.keys, index, _version(node.input) or OLD), node.attrs)
+                return prune(Lookup(node.keys, index, version_of(node.input) or OLD), node.attrs)
         if isinstance(node, Accumulate):
             found = _looked_up(node)
             return node if found is None else AccumulateFound(node.change, found, node.keys, node.calls)
@@ -117,33 +88,37 @@ class _Rewriting:
         """A join whose members, from the second on, are looked up where they can be, and joined in that order. What is
         left of its predicates is applied as soon as its columns are there."""
         current: Rel = join.members[0]
-        if _version(current) is not None:
+        if version_of(current) is not None:
             return join  # it does not begin with a delta
         equals, residual = list(join.equals), list(join.residual)
         rows = {a.id: self._rows(m) for m in join.members for a in m.attrs}
         rest, probed = list(join.members[1:]), False
         while rest:
             seen = {a.id for a in current.attrs}
-            options: list[tuple[float, int, Index | None, list[tuple[Attr, Expr, Equal]]]] = []
+            options: list[tuple[float, int, Index | None, _Links]] = list(self._joined(rest, equals, seen))
             for place, member in enumerate(rest):
                 links = _links(member, equals, seen)
-                index = _index(member, tuple(own for own, _, _ in links)) if links else None
+                index, used = self._index(member, links)
                 if index is not None:
-                    options.append((self._found(index, links, rows), place, index, links))
-                elif links and _near(member):
-                    options.append((1.0, place, None, links))
+                    options.append((self._found(index, used, rows), place, index, used))
+                elif links and (is_near(member) or index_of(member, tuple(own for own, _, _ in links)) is not None):
+                    options.append((1.0 if is_near(member) else self._scanned(member, links, rows), place, None, links))
             if not options:
                 break
             _, place, index, links = min(options, key=lambda o: o[:2])
-            member = rest.pop(place)
             added: tuple[Rel, ...] = ()
-            if index is not None and (self.names is None or index.name in self.names):
+            if index is not None:
                 probed = True
-                equals = [e for e in equals if all(e is not used for _, _, used in links)]
+                members = [m for m in rest if at_old(m) in index.members] if index.members else [rest[place]]
+                rest = [m for m in rest if m not in members]
+                inside = {a.id for a in index.rel.attrs} if index.members else set[str]()
+                equals = [e for e in equals if all(e is not used for _, _, used in links) and not e.refs <= inside]
+                residual = [e for e in residual if not (e.refs and e.refs <= inside)]
                 on = tuple(other for _, other, _ in links)
-                current = Probe(current, index, on, _version(member) or OLD, null_safe=links[0][2].null_safe)
+                at = next((v for m in members if (v := version_of(m)) not in (None, OLD)), OLD)
+                current = Probe(current, index, on, at or OLD, null_safe=links[0][2].null_safe)
             else:
-                added = (member,)
+                added = (rest.pop(place),)
             have = {a.id for m in (current, *added) for a in m.attrs}
             ready = tuple(e for e in equals if e.refs <= have), tuple(e for e in residual if e.refs <= have)
             if added or any(ready):
@@ -156,14 +131,43 @@ class _Rewriting:
             current = Join((current, *rest), tuple(equals), tuple(residual))
         return prune(current, join.attrs)
 
-    def _found(self, index: Index, links: list[tuple[Attr, Expr, Equal]], rows: Mapping[str, int]) -> float:
+    def _index(self, member: Rel, links: _Links) -> tuple[Index | None, _Links]:
+        """The index in which a member is looked up, and the equalities by which: of those that are chosen the one that
+        gives the fewest rows."""
+        whole = index_of(member, tuple(own for own, _, _ in links)) if links else None
+        if whole is None or self.chosen is None:
+            return whole, links
+        by_id = {own.id: link for link in links for own in link[:1]}
+        able = [i for i in self.chosen if all(k.id in by_id for k in i.keys) and i.rel == whole.rel]
+        if not able:
+            return None, links
+        index = min(able, key=lambda i: (-len(i.keys), i.name))
+        return index, [by_id[k.id] for k in index.keys]
+
+    def _joined(
+        self, rest: list[Rel], equals: list[Equal], seen: set[str]
+    ) -> Iterator[tuple[float, int, Index | None, _Links]]:
+        """The joins of several of the members that are left, by keys that are there."""
+        for index in self.chosen or ():
+            if index.members and sum(at_old(m) in index.members for m in rest) == len(index.members):
+                by_id = {own.id: link for link in _links(index.rel, equals, seen) for own in link[:1]}
+                if all(k.id in by_id for k in index.keys):
+                    yield self.sizes.found(index) or 1.0, -1, index, [by_id[k.id] for k in index.keys]
+
+    def _scanned(self, member: Rel, links: _Links, rows: Mapping[str, int]) -> float:
+        """How many rows of a member that is scanned there are for each row before it."""
+        index = index_of(member, tuple(own for own, _, _ in links))
+        assert index is not None
+        return self._found(index, links, rows)
+
+    def _found(self, index: Index, links: _Links, rows: Mapping[str, int]) -> float:
         """How many rows of an index there are for each row before it. Where it is not known, one of a smaller
         relation, and of a larger one as many as it is larger; a filter halves them."""
         known = self.sizes.found(index)
         if known is not None:
             return known
         other = min(rows.get(r, 1) for _, e, _ in links for r in e.refs)
-        guess = max(self.sizes.rows(index.leaf) / max(other, 1), 1.0)
+        guess = max(sum(self.sizes.rows(leaf) for leaf in index.leaves) / max(other, 1), 1.0)
         return guess * 0.5**index.filters
 
     def _rows(self, member: Rel) -> int:
@@ -207,7 +211,7 @@ def _inlined(rel: Rel, inlined: Mapping[str, Rel]) -> Rel:
     return inlined.get(rel.step, rel) if isinstance(rel, Ref) else rel
 
 
-def _links(member: Rel, equals: list[Equal], seen: set[str]) -> list[tuple[Attr, Expr, Equal]]:
+def _links(member: Rel, equals: list[Equal], seen: set[str]) -> _Links:
     """The equalities between a column of a member and what is there before it; all strict, or all null-safe."""
     by_id = {a.id: a for a in member.attrs}
     found: dict[str, tuple[Attr, Expr, Equal]] = {}
@@ -220,38 +224,3 @@ def _links(member: Rel, equals: list[Equal], seen: set[str]) -> list[tuple[Attr,
     links = [found[i] for i in sorted(found)]
     strict = [x for x in links if not x[2].null_safe]
     return strict or links
-
-
-def _index(rel: Rel, keys: tuple[Attr, ...]) -> Index | None:
-    """The index that would hold a relation by a key."""
-    if _version(rel) is None or _near(rel) or not all(_exact(k) for k in keys):
-        return None
-    return Index(_at_old(rel), keys)
-
-
-def _version(rel: Rel) -> Version | None:
-    """The version of the one leaf that a relation reads row by row."""
-    while isinstance(rel, (*_ROW_WISE, Near)):
-        (rel,) = rel.inputs
-    match rel:
-        case Snapshot(of=Source(), at=at) | Load(at=at):
-            return at
-    return None
-
-
-def _near(rel: Rel) -> bool:
-    """Whether a relation reads, row by row, just a part of a leaf."""
-    while isinstance(rel, _ROW_WISE):
-        (rel,) = rel.inputs
-    return isinstance(rel, Near)
-
-
-def _at_old(rel: Rel) -> Rel:
-    def change(node: Node) -> Rel:
-        return replace(node, at=OLD) if isinstance(node, Snapshot | Load) else node
-
-    return rebuild(rel, change)
-
-
-def _exact(attr: Attr) -> bool:
-    return attr.type in _EXACT or attr.type.startswith("decimal")

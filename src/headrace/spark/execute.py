@@ -18,7 +18,7 @@ from headrace.errors import InternalError
 from headrace.faults import effect
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near
-from headrace.ir.plan import Keep, Pin, Plan, Publish, Step
+from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
 from headrace.ir.probe import Index, indexes
 from headrace.ir.rel import Delta, Load, Measured, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Version
@@ -138,6 +138,10 @@ class Run:
                         case Pin(name=name, rel=rel):
                             self._frames[name] = self._hold(self._counted(self._compiler.compile(rel)))
                             self._rows[name] = self._frames[name].seen["out"][0]
+                        case Remember(name=name, index=index, rel=rel):
+                            self._frames[name] = self._hold(self._counted(self._compiler.compile(rel)))
+                            self._rows[name] = self._frames[name].seen["out"][0]
+                            self._index_join(index, self._leaf(self._frames[name], name))
                         case Keep():
                             self._keep(step)
                         case Publish(name=name, replace=replaces):
@@ -154,6 +158,7 @@ class Run:
 
     def _prepare(self, plan: Plan, memory: Memory) -> None:
         """Build the indexes that a plan needs and that are not there, and let all that are there see what is new."""
+        self._drop_unremembered(plan, memory)
         self.build([i for step in plan.steps for i in indexes(step.rel).values()])
         moved = [h for h in memory.held.values() if (s := h.index.source) and self._between(s.name).rows]
         if moved:
@@ -164,6 +169,17 @@ class Run:
                 frames = [self._compiler.compile(h.index.over(d)) for h, d in zip(moved, deltas, strict=True)]
                 memory.pend(self.catalyst, zip(moved, frames, strict=True))
 
+    def _drop_unremembered(self, plan: Plan, memory: Memory) -> None:
+        """Drop the joins of which something moves and that a plan does not bring up to date."""
+        remembered = {s.index.name for s in plan.steps if isinstance(s, Remember)}
+        states = {s.state for s in plan.steps if isinstance(s, Keep)}
+        for name, held in list(memory.held.items()):
+            if held.index.members and name not in remembered:
+                sources = {n.name for n in nodes(held.index.rel) if isinstance(n, Source)}
+                kept = {n.state for n in held.index.leaves if isinstance(n, Load)}
+                if kept & states or any(self._between(s).rows for s in sources):
+                    memory.drop(name)
+
     def build(self, wanted: Iterable[Index]) -> None:
         """Build those of some indexes that are not there."""
         assert self.memory is not None
@@ -171,7 +187,7 @@ class Run:
             if index.name not in self.memory.held:
                 step = f"index {index}"
                 with self._measured(step):
-                    self._work(self._rows_of([index.leaf]))
+                    self._work(self._rows_of(index.leaves))
                     self.memory.build(index, self._compiler.compile(index.rel).rows())
                     self._rows[step] = int(self.memory.held[index.name].java.records())
 
@@ -179,15 +195,22 @@ class Run:
         """Let the indexes of a state see the Delta just kept; its rows themselves where they are here."""
         if self.memory is None:
             return
-        ours = [h for h in self.memory.held.values() if getattr(h.index.leaf, "state", None) == step.state]
+        leaves = {n: h.index.leaf for n, h in self.memory.held.items()}
+        ours = [h for n, h in self.memory.held.items() if getattr(leaves[n], "state", None) == step.state]
         if rows is not None:
             attrs = self.states[step.state].attrs
             for held in [h for h in ours if h.index.rel == h.index.leaf]:
                 self.memory.pend_rows(held, rows, attrs)
             ours = [h for h in ours if h.index.rel != h.index.leaf]
-        refs = [Ref(step.name, h.index.leaf.attrs) for h in ours]
+        refs = [Ref(step.name, h.index.leaves[0].attrs) for h in ours]
         frames = [self._compiler.compile(h.index.over(r)) for h, r in zip(ours, refs, strict=True)]
         self.memory.pend(self.catalyst, zip(ours, frames, strict=True))
+
+    def _index_join(self, index: Index, delta: Frame) -> None:
+        """Let the index of a join, where it is there, see its Delta."""
+        held = None if self.memory is None else self.memory.held.get(index.name)
+        if self.memory is not None and held is not None:
+            self.memory.pend(self.catalyst, [(held, delta)])
 
     def _index(self, index: Index) -> Held:
         held = None if self.memory is None else self.memory.get(index)

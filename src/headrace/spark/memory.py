@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
@@ -27,7 +27,7 @@ from headrace.spark.jvm import task_class
 
 _LOG = logging.getLogger("headrace")
 _RECORD = 48  # bytes of a record beside its columns
-_IDLE = 5  # runs after which an index that none of them used is dropped
+_TOO_LARGE = "Headrace: an index in memory is larger"
 
 
 class MemoryFull(Exception):
@@ -65,7 +65,6 @@ class Held:
     index: Index
     java: Any
     weighted: bool = False
-    idle: int = 0  # runs in a row that did not use it
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -82,7 +81,8 @@ class Memory:
 
     def __init__(self, budget: Budget, limit: int | None = None) -> None:
         self.budget = budget
-        self.limit = budget.limit if limit is None else min(limit, budget.limit)
+        self.most = budget.limit if limit is None else min(limit, budget.limit)
+        self.limit = self.most  # what it may take now, of what all views share
         self.held: dict[str, Held] = {}
         weakref.finalize(self, _release, budget, id(self), self.held)
         self.run: object = None
@@ -95,14 +95,14 @@ class Memory:
         """Whether rows can be looked up at all: in a cluster tasks are in other processes."""
         return self.limit > 0 and self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
 
-    def size(self, index: Index, rows: int) -> int | None:
-        """The bytes that an index takes, or would take made from so many rows, of which each filter is taken to leave
-        half; None for one that was tried and found too large."""
+    def size(self, index: Index, rows: float) -> int | None:
+        """The bytes that an index takes, or would take with so many rows; None for one that was tried and found too
+        large."""
         if index.name in self.held:
             return self.held[index.name].bytes
         if index.name in self.too_large and self.free <= 1.5 * self.too_large[index.name]:
             return None
-        return int(rows * (_RECORD + 8 * len(index.rel.attrs)) * 0.5**index.filters)
+        return int(rows * (_RECORD + 8 * len(index.rel.attrs)))
 
     @property
     def room(self) -> int:
@@ -127,10 +127,7 @@ class Memory:
 
     def get(self, index: Index) -> Held | None:
         """One that is there, to be used in a run."""
-        held = self.held.get(index.name)
-        if held is not None:
-            held.idle = 0
-        return held
+        return self.held.get(index.name)
 
     def begin(self, run: object) -> None:
         """Begin from the version that a run of the view has reached: what is as of another one is of no use, nor is
@@ -149,7 +146,7 @@ class Memory:
             frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False)
         except Py4JError as problem:
             java.release()
-            if "Headrace: an index in memory is larger" not in str(problem):
+            if _TOO_LARGE not in str(problem):
                 raise
             self.too_large[index.name] = free
             raise MemoryFull(str(index)) from problem
@@ -158,29 +155,49 @@ class Memory:
 
     def pend(self, catalyst: Catalyst, frames: Iterable[tuple[Held, Frame]]) -> None:
         """Take in what a run adds to indexes, visible to those who ask for the new version."""
-        filled = []
-        for held, frame in frames:
-            held.java.begin()
+        filled, all_ = [], list(frames)
+        for held, frame in all_:
+            self._begin(held, len(all_))
             held.weighted = frame.weight is not None
             filled.append((_columns(held, frame), held.java, held.weighted))
         if filled:
-            catalyst.fill(filled, pends=True)
+            with self._within([held for held, _ in all_]):
+                catalyst.fill(filled, pends=True)
 
     def pend_rows(self, held: Held, rows: Collected, attrs: Sequence[Attr]) -> None:
         """The same of rows that are in the driver, with columns ``attrs`` and the weight behind them."""
-        held.java.begin()
+        self._begin(held, 1)
         held.weighted = True
         places = [attrs.index(a) for a in (*held.index.keys, *held.index.rest)]
-        rows.fill(held.java, [*places, len(attrs)], weighted=True, pends=True)
+        with self._within([held]):
+            rows.fill(held.java, [*places, len(attrs)], weighted=True, pends=True)
+
+    def _begin(self, held: Held, among: int) -> None:
+        """Let an index take what a run adds, of what is free its part among so many."""
+        held.java.begin(held.bytes + self.free // among)
+
+    @contextmanager
+    def _within(self, filled: list[Held]) -> Iterator[None]:
+        """Indexes that grow beyond what they may take are dropped, and the run must do without them."""
+        try:
+            yield
+        except Py4JError as problem:
+            if _TOO_LARGE not in str(problem):
+                raise
+            for held in [h for h in filled if h.java.full()]:
+                self.too_large[held.index.name] = held.bytes
+                self.drop(held.index.name)
+            raise MemoryFull("what is new") from problem
 
     def settle(self, run: object) -> None:
         """After the commit of a run: what was pending belongs to the indexes."""
         self.run = run
         for name, held in list(self.held.items()):
             held.weighted = False
-            held.idle += 1
-            if not held.java.settle() or held.idle > _IDLE:
+            if not held.java.settle():
                 self.drop(name)
+        while self._taken > self.limit:  # packing has its own mind, and the limit may have come down
+            self.drop(max(self.held, key=lambda name: self.held[name].bytes))
         self._account()
 
     def forget(self) -> None:

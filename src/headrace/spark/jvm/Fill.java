@@ -82,7 +82,7 @@ public final class Fill extends AbstractFunction1 implements Serializable {
         Iterator rows = (Iterator) given;
         int seen = 0;
         while (rows.hasNext()) {
-            if ((++seen & 0xffff) == 0) {
+            if ((++seen & 0xfff) == 0) {
                 index.check();
             }
             InternalRow row = (InternalRow) rows.next();

@@ -19,7 +19,7 @@ public final class Index {
     public static final String GONE = "Headrace: an index in memory was released while it was read";
 
     public final long number;
-    private final long limit;
+    private volatile long limit;
     public final int keys;
     public final int columns;
     public RowTable[] settled = tables();
@@ -58,14 +58,20 @@ public final class Index {
 
     /** Refuse to take more than a limit. It is asked once in a while. */
     public void check() {
-        if (bytes() > limit) {
+        if (full()) {
             throw new IllegalStateException(FULL);
         }
     }
 
-    /** Begin to take in what a run adds. */
-    public void begin() {
+    /** Begin to take in what a run adds, up to a limit for all that is there then. */
+    public void begin(long limit) {
+        this.limit = limit;
         pending = tables();
+    }
+
+    /** Whether there is more than there may be. */
+    public boolean full() {
+        return bytes() > limit;
     }
 
     /** Take in what was pending. False where a row that should leave is not there, byte for byte. */

@@ -1,0 +1,390 @@
+"""What does memory buy? The experiments of the paper on intermittent query processing (PVLDB 12(11), §6), on the TPC-H
+queries that it uses.
+
+    python bench/diss.py --scale 1 --experiments late,budgets --json build/diss.json
+
+late         90 % of the data first, then 9, 0.9 and 0.1 %: DISS, all states, and computing everything anew (§6.3)
+budgets      one delta for each budget, against Recycler; all states and computing anew for comparison (§6.5)
+predictions  deltas that are larger or smaller than was said, and in other tables (§6.4)
+deletes      one delta, of which none to all rows leave (§6.7)
+injected     without states, with tables of relations, and with those of joins too (§6.6)
+
+Seconds are wall clock. What is built for the next delta is built before it comes, and counts with the first load.
+Memory is what the tables take, measured when they are built. Every view is compared with Spark's answer at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import pyarrow.parquet as pq
+import tpch
+import typer
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+import headrace as hr
+from headrace.api.outlook import Outlook
+from headrace.api.recall import Choosing
+from headrace.api.refreshing import prepare
+from headrace.cli.terminal import seconds, size, stderr_to
+from headrace.planner.operators import Change
+from headrace.runtime.memory_size import in_bytes
+
+FLAT = "1,3,5,6,7,8,9,10,12,14,19"  # flat select, project, join and aggregate (§6.2)
+MANY = 1 << 50
+BY_SIZE = ("lineitem", "orders", "partsupp", "part", "customer", "supplier")
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Bench:
+    """What all experiments share, and what they found."""
+
+    spark: SparkSession
+    data: Path
+    scale: float
+    delta: float
+    memory: int
+    budgets: list[int]
+    queries: dict[str, str]
+    say: Callable[[str], None]
+    rows: list[Row] = field(default_factory=list)
+
+    def found(self, **row: Any) -> None:
+        self.rows.append(row)
+        shown = {k: seconds(v) if k.endswith("_s") and v is not None else v for k, v in row.items()}
+        shown |= {k: size(v) for k, v in row.items() if k.endswith("bytes") and v is not None}
+        self.say("  ".join(f"{k} {v}" for k, v in shown.items()))
+
+
+class Maintained:
+    """One query over one cut of the data, and the deltas that came so far."""
+
+    def __init__(self, bench: Bench, query: str, cut: tpch.Cut, *, changes: bool = False) -> None:
+        self.bench, self.cut = bench, cut
+        self.folder = bench.data / "work" / query
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.wh = hr.Warehouse(str(self.folder / "warehouse"), spark=bench.spark, memory=bench.memory)
+        for table in tpch.KEYS:
+            tpch.place(cut.base(table), self.folder / table, "base")
+            changing = changes and table not in tpch.NEVER_CHANGING
+            if changes and not changing:
+                self._plain(table)
+            self.wh.source(table, hr.Folder(str(self.folder / table), changes=changing))
+        self.view = self.wh.view(query.lower(), bench.queries[query])
+        started = perf_counter()
+        self.view.refresh()
+        self.initial = perf_counter() - started
+        self.came = 0
+
+    def _plain(self, table: str) -> None:
+        for file in (self.folder / table).glob("*.parquet"):
+            rows = pq.read_table(file)
+            file.unlink()
+            pq.write_table(rows.drop_columns(["_change_type"]), file, store_decimal_as_integer=True)
+
+    def next(self, tables: Iterable[str] = tpch.KEYS) -> Outlook:
+        """What the next delta will bring, for certain, in some tables."""
+        reads = self.view.reads
+        found: dict[str, Change] = {}
+        for table in tables:
+            files = self.cut.delta(self.came + 1, table) if table in reads else []
+            rows = sum(pq.read_metadata(f).num_rows for f in files)
+            left = sum(_deletes(f) for f in files)
+            if rows:
+                found[table] = Change(inserts=rows - left, deletes=left)
+        return Outlook(found, 1000)  # what building costs is told apart
+
+    def hold(self, choosing: Choosing, budget: int = MANY) -> float:
+        """Choose and build what is held for the next delta; the seconds that takes."""
+        memory = self.view._memory
+        memory.clear()
+        memory.too_large.clear()
+        memory.most = min(budget, self.bench.memory)
+        recall = self.view._recall
+        recall.choosing, recall._made_for = choosing, None
+        started = perf_counter()
+        if choosing.outlook is not None:
+            prepare(self.view, choosing.outlook)
+        return perf_counter() - started
+
+    def delta(self, tables: Iterable[str] = tpch.KEYS, *, anew: bool = False) -> float:
+        """Let a delta come, and the seconds of the refresh."""
+        self.came += 1
+        for table in tables:
+            tpch.place(self.cut.delta(self.came, table), self.folder / table, f"delta-{self.came}")
+        started = perf_counter()
+        report = self.view.refresh(full=anew)
+        took = perf_counter() - started
+        self.bench.say(f"    {report.method}, {len(report.memory)} states, {sum(report.memory.values()):,} bytes")
+        return took
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.view._memory.bytes().values())
+
+    def done(self) -> bool:
+        agrees = self.view.check().agrees
+        self.wh.drop(self.view.name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return agrees
+
+
+def _deletes(file: Path) -> int:
+    rows = pq.read_table(file, columns=["_change_type"]) if "_change_type" in pq.read_schema(file).names else None
+    return 0 if rows is None else rows["_change_type"].to_pylist().count("delete")
+
+
+def late(bench: Bench) -> None:
+    cut = tpch.late(bench.data, bench.scale, 0.9, bench.say)
+    for query in bench.queries:
+        for strategy in ("diss", "keep-all", "rebatch"):
+            view = Maintained(bench, query, cut)
+            anew = strategy == "rebatch"
+            built, taken, deltas = 0.0, 0, []
+            for number in range(1, cut.deltas + 1):
+                if not anew:
+                    built += view.hold(Choosing(strategy, outlook=view.next(), at_once=True))
+                    taken = max(taken, view.bytes)
+                deltas.append(view.delta(anew=anew))
+                bench.say(f"    delta {number}: {deltas[-1]:.2f} s")
+            bench.found(
+                experiment="late",
+                query=query,
+                strategy=strategy,
+                initial_s=view.initial + built,
+                delta_s=sum(deltas) / len(deltas),
+                deltas=[round(d, 3) for d in deltas],
+                total_s=view.initial + built + sum(deltas),
+                memory_bytes=taken,
+                agrees=view.done(),
+            )
+
+
+def budgets(bench: Bench) -> None:
+    runs = [("diss", b) for b in bench.budgets] + [("recycler", b) for b in bench.budgets]
+    runs += [("keep-all", MANY), ("rebatch", 0)]
+    cut = tpch.cut(bench.data, bench.scale, "random", bench.delta, len(runs) + 1, bench.say)
+    for query in bench.queries:
+        view = Maintained(bench, query, cut)
+        _warm(view)
+        for strategy, budget in runs:
+            anew = strategy == "rebatch"
+            built = 0.0 if anew else view.hold(Choosing(strategy, outlook=view.next(), at_once=True), budget)
+            taken = 0 if anew else view.bytes
+            took = view.delta(anew=anew)
+            what = None if budget == MANY else budget
+            row = {"budget_bytes": what, "built_s": built, "delta_s": took, "memory_bytes": taken}
+            bench.found(experiment="budgets", query=query, strategy=strategy, **row)
+        bench.found(experiment="budgets", query=query, strategy="agrees", agrees=view.done())
+
+
+def predictions(bench: Bench) -> None:
+    sizes = (1.0, 30.0, 1 / 30)
+    counts = range(1, len(BY_SIZE))
+    cut = tpch.cut(bench.data, bench.scale, "random", bench.delta, 1 + len(sizes) + 2 * len(counts), bench.say)
+    for query in bench.queries:
+        view = Maintained(bench, query, cut)
+        _warm(view)
+
+        def measure(said: Outlook, came: Iterable[str], *, query: str, view: Maintained = view, **row: Any) -> None:
+            built = view.hold(Choosing(outlook=said, at_once=True))
+            taken = view.bytes
+            took = view.delta(came)
+            costs = {"built_s": built, "delta_s": took, "memory_bytes": taken}
+            bench.found(experiment="predictions", query=query, **row, **costs)
+
+        for factor in sizes:
+            said = Outlook({n: Change(c.inserts * factor) for n, c in view.next().changes.items()}, 1000)
+            measure(said, tpch.KEYS, query=query, wrong="size", said=round(factor, 3))
+        for n in counts:
+            measure(view.next(BY_SIZE[:n]), tpch.KEYS, query=query, wrong="too few tables", said=n)
+        for n in counts:
+            measure(view.next(), BY_SIZE[:n], query=query, wrong="too many tables", came=n)
+        bench.found(experiment="predictions", query=query, agrees=view.done())
+
+
+def deletes(bench: Bench) -> None:
+    for part in (0.0, 0.25, 0.5, 0.75, 1.0):
+        cut = tpch.leaving(bench.data, bench.scale, bench.delta, part, bench.say)
+        for query in bench.queries:
+            view = Maintained(bench, query, cut, changes=True)
+            _warm(view)
+            built = view.hold(Choosing(outlook=view.next(), at_once=True))
+            taken, took = view.bytes, view.delta()
+            row = {"built_s": built, "delta_s": took, "memory_bytes": taken, "agrees": view.done()}
+            bench.found(experiment="deletes", query=query, deletes=part, **row)
+
+
+def injected(bench: Bench) -> None:
+    ways = {
+        "no states": Choosing("rebatch", at_once=True),
+        "tables of relations": Choosing(joins=False, at_once=True),
+        "tables of joins too": Choosing(at_once=True),
+        "all of them": Choosing("keep-all", at_once=True),
+    }
+    cut = tpch.cut(bench.data, bench.scale, "random", bench.delta, 1 + len(ways), bench.say)
+    for query in bench.queries:
+        view = Maintained(bench, query, cut)
+        _warm(view)
+        for states, choosing in ways.items():
+            choosing.outlook = view.next()
+            built = view.hold(choosing)
+            taken, took = view.bytes, view.delta()
+            row = {"built_s": built, "delta_s": took, "memory_bytes": taken}
+            bench.found(experiment="injected", query=query, states=states, **row)
+        bench.found(experiment="injected", query=query, states="agrees", agrees=view.done())
+
+
+def _warm(view: Maintained) -> None:
+    """One delta before those that are measured: generated code is compiled and files are read once."""
+    view.hold(Choosing(outlook=view.next(), at_once=True))
+    view.delta()
+
+
+EXPERIMENTS = {"late": late, "budgets": budgets, "predictions": predictions, "deletes": deletes, "injected": injected}
+
+
+def bench(
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 0.1,
+    experiments: Annotated[str, typer.Option(help="A subset, as in late,budgets.")] = ",".join(EXPERIMENTS),
+    queries: Annotated[str, typer.Option(help="A subset, as in 3,5.")] = FLAT,
+    delta: Annotated[float, typer.Option(help="Size of a delta, as a fraction of the rows that change.")] = 0.01,
+    memory: Annotated[str, typer.Option(help="The most that states may take.")] = "4g",
+    budgets: Annotated[str, typer.Option(help="For the experiment of that name.")] = "0,1m,4m,16m,64m,256m,1g",
+    heap: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
+    cores: Annotated[int, typer.Option(min=1)] = os.cpu_count() or 1,
+    data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Draw them into this folder (needs matplotlib).")] = None,
+) -> None:
+    """Measure what states in memory are worth, and which of them."""
+    console = Console(highlight=False)
+    names = [name.strip() for name in experiments.split(",")]
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        raise typer.BadParameter(f"there are {', '.join(EXPERIMENTS)}", param_hint="--experiments")
+    texts = tpch.queries()
+    chosen = {f"Q{int(number):02}": texts[f"Q{int(number):02}"] for number in queries.split(",")}
+    data.mkdir(parents=True, exist_ok=True)
+    with stderr_to(data / "spark.log"):
+        spark = _session(cores, heap)
+
+    def say(what: str) -> None:
+        console.print(what, soft_wrap=True, markup=False)
+
+    limits = [in_bytes(b) for b in budgets.split(",")]
+    run = Bench(spark, data, scale, delta, in_bytes(memory), limits, chosen, say)
+    for name in names:
+        console.print(f"\n[bold]{name}[/]")
+        EXPERIMENTS[name](run)
+        _table(console, name, [r for r in run.rows if r["experiment"] == name])
+        if json_file is not None:  # after each, so that an interrupted run is not lost
+            json_file.parent.mkdir(parents=True, exist_ok=True)
+            summary = {"scale": scale, "delta": delta, "memory": memory, "cores": cores, "results": run.rows}
+            json_file.write_text(json.dumps(summary, indent=2) + "\n")
+    spark.stop()
+    if plots is not None:
+        _plots(run.rows, plots)
+    if any(row.get("agrees") is False for row in run.rows):
+        console.print("a view differs from Spark's answer", style="red")
+        raise typer.Exit(1)
+
+
+def _session(cores: int, heap: str) -> SparkSession:
+    return (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName("headrace bench")
+        .config("spark.driver.memory", heap)
+        .config("spark.sql.shuffle.partitions", cores)
+        .config("spark.sql.codegen.cache.maxEntries", 5000)
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "localhost")
+        .getOrCreate()
+    )
+
+
+def _table(console: Console, name: str, rows: list[Row]) -> None:
+    columns = list(dict.fromkeys(k for row in rows for k in row if k not in ("experiment", "deltas")))
+    table = Table(*columns, title=name)
+    for row in rows:
+        cells = []
+        for column in columns:
+            value = row.get(column)
+            if value is None:
+                cells.append("")
+            elif column.endswith("_s"):
+                cells.append(seconds(value))
+            elif column.endswith("bytes"):
+                cells.append(size(value))
+            else:
+                cells.append(str(value))
+        table.add_row(*cells)
+    console.print(table)
+
+
+def _plots(rows: list[Row], folder: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    folder.mkdir(parents=True, exist_ok=True)
+    by = {name: [r for r in rows if r["experiment"] == name and "delta_s" in r] for name in EXPERIMENTS}
+    for name, group in (("late", "strategy"), ("deletes", "deletes"), ("injected", "states")):
+        if by[name]:
+            for measure in ("delta_s", "memory_bytes"):
+                figure, axes = pyplot.subplots(figsize=(9, 4))
+                _bars(axes, by[name], group, measure)
+                figure.savefig(folder / f"{name}-{measure}.png", dpi=150, bbox_inches="tight")
+                pyplot.close(figure)
+    for query in dict.fromkeys(r["query"] for r in by["budgets"]):
+        figure, axes = pyplot.subplots(figsize=(6, 4))
+        for strategy in ("diss", "recycler", "keep-all", "rebatch"):
+            of = [r for r in by["budgets"] if r["query"] == query and r["strategy"] == strategy]
+            if len(of) > 1:
+                xs = [(r["budget_bytes"] or 0) / 2**20 for r in of]
+                axes.plot(xs, [r["delta_s"] for r in of], marker="o", label=strategy)
+            elif of:
+                axes.axhline(of[0]["delta_s"], linestyle="--", color="grey" if strategy == "rebatch" else "black")
+        axes.set(title=query, xlabel="budget (MB)", ylabel="delta (s)", xscale="symlog", yscale="log")
+        axes.legend()
+        figure.savefig(folder / f"budgets-{query}.png", dpi=150, bbox_inches="tight")
+        pyplot.close(figure)
+    for query in dict.fromkeys(r["query"] for r in by["predictions"]):
+        figure, axes = pyplot.subplots(figsize=(6, 4))
+        for wrong, x in (("too few tables", "said"), ("too many tables", "came")):
+            of = [r for r in by["predictions"] if r["query"] == query and r["wrong"] == wrong]
+            axes.plot([r[x] for r in of], [r["delta_s"] for r in of], marker="o", label=wrong)
+        axes.set(title=query, xlabel="tables", ylabel="delta (s)")
+        axes.legend()
+        figure.savefig(folder / f"predictions-{query}.png", dpi=150, bbox_inches="tight")
+        pyplot.close(figure)
+
+
+def _bars(axes: Any, rows: list[Row], group: str, measure: str) -> None:
+    queries = list(dict.fromkeys(r["query"] for r in rows))
+    groups = list(dict.fromkeys(r[group] for r in rows))
+    width = 0.8 / len(groups)
+    for n, one in enumerate(groups):
+        values = {r["query"]: r[measure] for r in rows if r[group] == one}
+        scale = 2**20 if measure.endswith("bytes") else 1
+        places = [q + n * width for q in range(len(queries))]
+        axes.bar(places, [values.get(q, 0) / scale for q in queries], width, label=str(one))
+    axes.set_xticks(range(len(queries)), queries)
+    axes.set_ylabel("memory (MB)" if measure.endswith("bytes") else "delta (s)")
+    axes.legend(title=group)
+
+
+if __name__ == "__main__":
+    typer.run(bench)

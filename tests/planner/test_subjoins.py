@@ -1,0 +1,261 @@
+"""Members of a join looked up one by one or several at once give the same delta: judged without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rules.meaning import Bag, Meaning, minus, row, tidy
+
+from headrace.ir.expr import Attr, Equal, ref
+from headrace.ir.near import Near, Range
+from headrace.ir.plan import Plan, Remember
+from headrace.ir.probe import Index, Lookup, Probe, probed
+from headrace.ir.rel import Delta, Join, Load, Measured, Node, Ref, Rel, Snapshot, Source, prune
+from headrace.ir.time import NEW, OLD, Situation, Version
+from headrace.ir.walk import nodes, rebuild
+from headrace.planner.diss import choose, front
+from headrace.planner.operators import Candidate, Change
+from headrace.planner.probes import candidates, with_probes
+from headrace.planner.rates import Rates
+from headrace.planner.simple import Planner
+from headrace.planner.skip import with_skips
+from headrace.planner.view_tree import view_tree
+
+NAMES = "abcd"
+ATTRS = {n: tuple(Attr(f"{n}{i}", f"{n}{i}", "int") for i in (1, 2)) for n in NAMES}
+SOURCES = {n: Source(n, ATTRS[n], ("x", "y")) for n in NAMES}
+VALUE = st.sampled_from([None, 1, 1, 2, 2, 3])
+ROWS = st.lists(st.tuples(VALUE, VALUE), max_size=3)
+
+
+@dataclass
+class Known:
+    """Sizes of sources, and the delta that is expected."""
+
+    sizes: dict[str, int]
+    changes: dict[str, Change]
+
+    def rows(self, leaf: Snapshot | Load) -> int:
+        assert isinstance(leaf, Snapshot)
+        assert isinstance(leaf.of, Source)
+        return self.sizes[leaf.of.name]
+
+    def part(self, leaf: Snapshot | Load, within: tuple[tuple[Attr, Range], ...]) -> int:
+        return self.rows(leaf)
+
+    def found(self, index: Index) -> float | None:
+        return None
+
+    def changed(self, source: str) -> Change:
+        return self.changes.get(source, Change())
+
+    def state(self, index: Index, rows: float) -> Candidate | None:
+        return Candidate(index.name, round(rows) * 64, False, 0.1, 0.01)
+
+
+@dataclass
+class Files(Known):
+    """The same, where every row is a file of its own, so that what is read near a range is just what is in it."""
+
+    world: dict[str, dict[Version, Bag]]
+
+    def of(self, leaf: Any) -> Bag:
+        at = self.world[leaf.of.name]
+        return minus(at[NEW], at[OLD]) if isinstance(leaf, Delta) else at[leaf.at]
+
+    def rows(self, leaf: Snapshot | Load) -> int:
+        return len(self.of(leaf))
+
+    def range(self, leaf: Snapshot | Delta | Load, attr: Attr) -> Range | None:
+        values = [dict(r)[attr.id] for r in self.of(leaf)]
+        filled = [v for v in values if v is not None]
+        return Range(min(filled, default=1), max(filled, default=0), None in values)
+
+    def part(self, leaf: Snapshot | Load, within: tuple[tuple[Attr, Range], ...]) -> int:
+        return len(near(self.of(leaf), within))
+
+
+def near(bag: Bag, within: tuple[tuple[Attr, Range], ...]) -> Bag:
+    def inside(value: Any, limit: Range) -> bool:
+        return limit.nulls if value is None else limit.low <= value <= limit.high
+
+    return Counter({r: w for r, w in bag.items() if all(inside(dict(r)[a.id], limit) for a, limit in within)})
+
+
+class InMemory(Meaning):
+    """What trees mean, in a plan with earlier steps, where indexes hold what their relations have."""
+
+    def __init__(self, world: dict[str, dict[Version, Bag]], plan: Plan) -> None:
+        self.world = world
+        self.steps = {s.name: s.rel for s in plan.steps}
+
+    def of(self, rel: Rel) -> Bag:
+        match rel:
+            case Ref(step=step):
+                return self.of(self.steps[step])
+            case Measured(input=below):
+                return self.of(below)
+            case Near(input=below, within=within):
+                return near(self.of(below), within)
+            case Snapshot(of=Source(name=name), at=at):
+                return self.world[name][at]
+            case Delta(of=Source(name=name)):
+                return minus(self.world[name][NEW], self.world[name][OLD])
+            case Probe(input=below, index=index, on=on, at=at, null_safe=null_safe):
+                equals = tuple(Equal(ref(k), e, null_safe) for k, e in zip(index.keys, on, strict=True))
+                return self.of(Join((below, self.at_version(index, at)), equals, ()))
+            case Lookup():
+                raise AssertionError("a join has no keys to look up")
+        return super().of(rel)
+
+    def at_version(self, index: Index, at: Version) -> Rel:
+        def change(node: Node) -> Rel:
+            return replace(node, at=at) if isinstance(node, Snapshot) else node
+
+        return rebuild(index.rel, change)
+
+
+def world(data: dict[str, tuple[Any, Any, Any]], moved: frozenset[str]) -> dict[str, dict[Version, Bag]]:
+    """Rows that stay, that leave and that come, for each source."""
+
+    def bag(name: str, rows: list[tuple[Any, Any]]) -> Bag:
+        return tidy(Counter(row(dict(zip((a.id for a in ATTRS[name]), r, strict=True))) for r in rows))
+
+    found = {}
+    for name, (stay, leave, come) in data.items():
+        old = bag(name, [*stay, *leave])
+        found[name] = {OLD: old, NEW: bag(name, [*stay, *come]) if name in moved else old}
+    return found
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Node:
+    names = NAMES[: draw(st.integers(2, 4))]
+    pairs = [(a, b) for m, o in combinations(names, 2) for a in ATTRS[m] for b in ATTRS[o]]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=len(names) - 1, max_size=5))
+    equals = tuple(Equal(ref(a), ref(b), draw(st.sampled_from([False, False, True]))) for a, b in chosen)
+    join = Join(tuple(SOURCES[n] for n in names), equals, ())
+    return prune(join, join.attrs)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(queries(), st.fixed_dictionaries({n: st.tuples(ROWS, ROWS, ROWS) for n in NAMES}), st.data())
+def test_the_delta_is_the_same_whatever_is_looked_up(
+    query: Node, data: dict[str, tuple[Any, Any, Any]], draw: st.DataObject
+) -> None:
+    planner = Planner(query, frozenset(NAMES))
+    moved = draw.draw(st.sets(st.sampled_from(sorted(planner.sources)), min_size=1).map(frozenset))
+    plan = planner.refresh(Situation(moved, moved))
+    rows = {n: 1 + i for i, n in enumerate(draw.draw(st.permutations(NAMES)))}
+    sizes: Known = Known(rows, {n: Change(1.0) for n in moved})
+    if draw.draw(st.booleans()):
+        sizes = Files(rows, {n: Change(1.0) for n in moved}, world(data, moved))
+        plan = with_skips(plan, sizes, eager=True)
+    every = {i.name: i for i in candidates(plan, sizes)} | view_tree(plan, sizes).indexes
+    names = draw.draw(st.sets(st.sampled_from(sorted(every)))) if every else set()
+    held = draw.draw(st.sets(st.sampled_from(sorted(every)))) if every else set()
+    probing = with_probes(plan, sizes, [every[n] for n in sorted(names)], held)
+
+    meaning = InMemory(world(data, moved), probing)
+    assert meaning.of(probing.steps[-1].rel) == InMemory(world(data, moved), plan).of(plan.steps[-1].rel)
+    known = {s.index.name for s in probing.steps if isinstance(s, Remember)}
+    for step in probing.steps:
+        assert {i.name for i in probed(step.rel)} <= names
+        if isinstance(step, Remember):
+            before, after = (meaning.of(meaning.at_version(step.index, at)) for at in (OLD, NEW))
+            assert meaning.of(step.rel) == minus(after, before), "it is the Delta of what the index holds"
+        for index in probed(step.rel):  # what moves and is looked up is brought up to date, too
+            moves = any(n.name in moved for n in nodes(index.rel) if isinstance(n, Source))
+            assert not index.members or not moves or index.name in known
+
+
+def chain(names: str) -> Node:
+    """Each relation linked to the one before it."""
+    equals = tuple(Equal(ref(ATTRS[a][1]), ref(ATTRS[b][0])) for a, b in pairwise(names))
+    join = Join(tuple(SOURCES[n] for n in names), equals, ())
+    return prune(join, join.attrs)
+
+
+def test_a_join_is_looked_up_by_the_delta_of_the_next_relation() -> None:
+    moved = frozenset("abc")
+    plan = Planner(chain("abc"), moved).refresh(Situation(moved))
+    sizes = Known(dict.fromkeys(NAMES, 1000), {n: Change(10.0) for n in moved})
+    tree = view_tree(plan, sizes)
+    (name,) = tree.joins
+    probing = with_probes(plan, sizes, [tree.indexes[name]])
+    remember, publish = probing.steps
+
+    assert isinstance(remember, Remember)
+    assert str(remember.index) == "a ⋈ b by b2"
+    (probe,) = [n for n in nodes(publish.rel) if isinstance(n, Probe)]
+    assert probe.index.name == name
+    assert probe.at == NEW
+    assert Ref(remember.name, ()) in [i for n in nodes(publish.rel) for i in n.inputs], "its delta is used again"
+
+
+def test_a_join_is_brought_up_to_date_whatever_moves() -> None:
+    planner = Planner(chain("abc"), frozenset())
+    sizes = Known(dict.fromkeys(NAMES, 1000), {n: Change(10.0) for n in "abc"})
+    tree = view_tree(planner.refresh(Situation(frozenset("abc"))), sizes)
+    (name,) = tree.joins
+    for moved in ("a", "b", "ab", "ac", "bc"):
+        plan = planner.refresh(Situation(frozenset(moved)))
+        steps = with_probes(plan, sizes, [tree.indexes[name]], {name}).steps
+        assert [s.index.name for s in steps if isinstance(s, Remember)] == [name], moved
+
+
+def test_what_is_read_near_the_range_of_another_relation_is_not_all_of_a_join() -> None:
+    """Of b only what c can meet is read; the join of a and b has more."""
+    moved = frozenset("ac")
+    data: Any = {
+        "a": ([], [], [(9, 1)]),
+        "b": ([(1, 2), (1, 1)], [], []),
+        "c": ([(1, 5)], [], [(1, 6)]),
+        "d": ([], [], []),
+    }
+    planner = Planner(chain("abc"), frozenset())
+    sizes = Files({}, {n: Change(10.0) for n in moved}, world(data, moved))
+    whole = planner.refresh(Situation(moved))
+    (name,) = view_tree(whole, sizes).joins
+    index = view_tree(whole, sizes).indexes[name]
+    plan = with_skips(whole, sizes, eager=True)
+    assert any(isinstance(n, Near) for s in plan.steps for n in nodes(s.rel))
+    probing = with_probes(plan, sizes, [index], {name})
+
+    meaning = InMemory(world(data, moved), probing)
+    before, after = (meaning.of(meaning.at_version(index, at)) for at in (OLD, NEW))
+    assert minus(after, before)
+    assert all(meaning.of(s.rel) == minus(after, before) for s in probing.steps if isinstance(s, Remember))
+
+
+def test_a_join_of_which_nothing_moves_needs_no_step() -> None:
+    planner = Planner(chain("abc"), frozenset())
+    sizes = Known(dict.fromkeys(NAMES, 1000), {n: Change(10.0) for n in "abc"})
+    tree = view_tree(planner.refresh(Situation(frozenset("abc"))), sizes)
+    (name,) = tree.joins
+    plan = planner.refresh(Situation(frozenset("c")))
+    probing = with_probes(plan, sizes, [tree.indexes[name]])
+
+    assert len(probing.steps) == 1
+    assert [i.name for i in probed(probing.steps[0].rel)] == [name]
+
+
+def test_the_tree_of_a_view_is_planned() -> None:
+    """With all memory the delta is looked up everywhere; of a relation that rests, no delta is asked for."""
+    planner = Planner(chain("abcd"), frozenset())
+    moved = frozenset("ac")
+    sizes = Known({"a": 10**6, "b": 10**5, "c": 10**6, "d": 100}, {n: Change(100.0) for n in moved})
+    tree = view_tree(planner.refresh(Situation(moved)), sizes)
+    point = choose(tree.root, Rates(), 1 << 40)
+    held = {str(tree.indexes[n]) for n in point.held}
+
+    assert {"c by c1", "b by b1"} <= held
+    assert not any(h.startswith("a by") for h in held) or "b by b2" in held
+    assert choose(tree.root, Rates(), 0).held == ()
+    costs = [p.seconds for p in front(tree.root, Rates(), 1 << 40)]
+    assert costs == sorted(costs, reverse=True)
