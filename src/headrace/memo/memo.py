@@ -6,6 +6,8 @@ version and its change between two, and have groups of their own, so that every 
 be added there. Interning is structural: equal operators over equal groups are one member. When two
 groups turn out to be equal they are merged, and their parents, now perhaps equal too, are interned
 again until nothing changes.
+
+Tvrs are linked where one is a part of another, or a view that serves it (``link``). A link outlives a merge.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ class Memo:
         self._members: dict[int, dict[Node, str]] = {}
         self._interned: dict[Node, int] = {}
         self._parents: dict[int, dict[Node, None]] = {}
+        self._links: dict[int, dict[str, dict[int, None]]] = {}
+        self._news: list[Node] = []
 
     def find(self, rel: Rel) -> Group:
         """The group that stands for ``rel`` now."""
@@ -69,6 +73,8 @@ class Memo:
             for node, rule in self._members.pop(gone).items():
                 self._members[keep].setdefault(node, rule)
                 self._interned[node] = keep
+            for kind, others in self._links.pop(gone, {}).items():
+                self._links.setdefault(keep, {}).setdefault(kind, {}).update(others)
             parents = self._parents.pop(gone)
             for parent in parents:
                 owner = self._interned.pop(parent, None)
@@ -93,6 +99,40 @@ class Memo:
 
     def made(self, rel: Rel) -> list[Member]:
         return [Member(node, rule) for node, rule in self._members[self.find(rel).id].items()]
+
+    def group_of(self, node: Node) -> Group | None:
+        """The group that has a node as a member now; None where a merge has put another in its place."""
+        known = self._interned.get(node)
+        return None if known is None else self._groups[self._root(known)]
+
+    def rule_of(self, node: Node) -> str:
+        """The rule that made a member."""
+        return self._members[self._root(self._interned[node])][node]
+
+    def parents(self, rel: Rel) -> list[Node]:
+        """The members that have a group among their inputs."""
+        return [p for p in self._parents[self.find(rel).id] if p in self._interned]
+
+    def link(self, of: Rel, kind: str, to: Rel) -> bool:
+        """Say that one Tvr has another as its ``kind``, which is ``"kind of"`` the first; whether that is new."""
+        one, other = self.find(of), self.find(to)
+        new = other not in self.linked(one, kind)
+        self._links.setdefault(one.id, {}).setdefault(kind, {})[other.id] = None
+        self._links.setdefault(other.id, {}).setdefault(f"{kind} of", {})[one.id] = None
+        return new
+
+    def linked(self, of: Rel, kind: str) -> list[Group]:
+        """The Tvrs that one is linked to, in the order in which the links were made."""
+        found = self._links.get(self.find(of).id, {}).get(kind, {})
+        return list(dict.fromkeys(self._groups[self._root(i)] for i in found))
+
+    def links(self, of: Rel) -> dict[str, list[Group]]:
+        return {kind: self.linked(of, kind) for kind in self._links.get(self.find(of).id, {})}
+
+    def news(self) -> list[Node]:
+        """The members that came since this was last asked."""
+        found, self._news = self._news, []
+        return [n for n in found if n in self._interned]
 
     def groups(self) -> Iterator[Group]:
         return iter([self._groups[i] for i in self._members])
@@ -126,6 +166,8 @@ class Memo:
         return group
 
     def _insert(self, node: Node, group: int, rule: str) -> None:
+        if node not in self._members[group]:
+            self._news.append(node)
         self._members[group].setdefault(node, rule)
         self._interned[node] = group
         for i in node.inputs:
