@@ -1,7 +1,7 @@
 """Filling a memo: every rule on every member of every Tvr, once, in symbolic time.
 
 A relational rule's yields join the member's own group; a delta rule's join the group of the Tvr's delta,
-tagged with the rule that made the member they came from, so that choosing knows the whole way; a snapshot
+tagged with the rules that made the member they came from, so that choosing knows the whole way; a snapshot
 rule's join the group of its newest snapshot. What is explored holds between any two versions, so that
 exploring does not grow with the number of runs (Tempura §5.3).
 
@@ -84,14 +84,16 @@ class Engine:
                 heappush(self._queue, (rule.priority, self._number, rule, node))
 
     def _fire(self, rule: Rule, node: Node, group: Group) -> None:
-        memo, origin = self.memo, self.memo.rule_of(node)
-        if origin in rule.leaves or (self.pruning and isinstance(node, rule.spare) and self._has_delta(group)):
+        memo, origins = self.memo, self.memo.rules_of(node)
+        if rule.leaves.intersection(origins) or (
+            self.pruning and isinstance(node, rule.spare) and self._has_delta(group)
+        ):
             return
         self.tried[rule.name] += 1
         for made in rule.fire(node, memo):
             group = memo.find(group)
             if isinstance(made, Link):
-                if memo.link(group, made.kind, memo.add(made.to)):
+                if memo.link(group, made.kind, memo.add(made.to, rule=f"{rule.name}/")):
                     self._linked(group, made.kind)
             elif rule.kind == "relational":
                 memo.add(made, into=group, rule=rule.name)
@@ -99,7 +101,7 @@ class Engine:
                 tvr = Tvr(memo, group)
                 memo.news()
                 into = tvr.delta() if rule.kind == "delta" else tvr.snapshot(NEW)
-                memo.add(made, into=into, rule=f"{origin}>{rule.name}")
+                memo.add(made, into=into, rule=f"{'|'.join(origins)}>{rule.name}")
             new = memo.news()
             if new:
                 self.trace.append(Fired(rule.name, node, new[-1]))

@@ -71,7 +71,7 @@ class _Realising:
     def _name(self, point: Point) -> str:
         plain = point.until == self.graph.moves(point.tvr) and not point.since
         version = "" if plain else "." + ".".join(sorted(point.until)) + "-" + ".".join(sorted(point.since))
-        return f"{'d' if point.kind == CHANGE else 'r'}{point.tvr}{version}"
+        return f"{point.kind[0].replace('c', 'd')}{point.tvr}{version}"
 
     def _rel(self, point: Point) -> Rel:
         """A point as it is used by others."""
@@ -80,14 +80,16 @@ class _Realising:
         return self._rels[point]
 
     def _read(self, point: Point) -> Rel:
-        run = self.run
-        if run.reading(point) is None:
-            return self._tree(point, run.value(point)[1])
-        attrs = self.graph.space.tvrs[point.tvr].group.attrs
-        if point in run.keeping.pins:
+        run, relation = self.run, self.graph.space.tvrs[point.tvr]
+        attrs = relation.group.attrs
+        if point in run.keeping.pins or run.reading(point) is None:
+            way = run.computed(point)[1]
+            if relation.leaf or point.kind == OPERATOR:
+                return self._tree(point, way)
+            # Whether it is held, or put where it is used, follows from how often that is.
             name = self._name(point)
             if name not in self.trees:
-                self.trees[name] = self._tree(point, run.computed(point)[1])
+                self.trees[name] = self._tree(point, way)
             return Ref(name, attrs)
         if point.kind == CHANGE:
             if run.upkeep(point.tvr).anew:
@@ -115,7 +117,7 @@ class _Realising:
         if not way.rules:
             raise InternalError("BAD_PLAN", f"no way was found to compute {node}")
         if way.program is None:
-            parts = [self._rel(r) for r in way.reads]
+            parts = [self._rel(r) for r, _ in way.reads]
             return parts[0] if len(parts) == 1 else union(*parts)
         operator = point.kind == OPERATOR
         since, until = (NONE, point.until) if operator else (point.since, point.until)

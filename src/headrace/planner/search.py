@@ -26,17 +26,30 @@ from headrace.ir.rel import Constant, Delta, Keys, Node, Rel, Snapshot, Source, 
 from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.memo.props import Facts
 from headrace.planner.problem import AnyModel
-from headrace.planner.space import ANEW, CHANGE, NONE, OPERATOR, ROWS, Input, Moved, Point, Program, Relation, Space
+from headrace.planner.space import (
+    ANEW,
+    CHANGE,
+    NONE,
+    OPERATOR,
+    ROWS,
+    Input,
+    Moved,
+    Point,
+    Program,
+    Relation,
+    Rules,
+    Space,
+)
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to have a point: what its operations cost, and the points that they read, each as often as it is read."""
+    """One way to have a point: what its operations cost, and the points that they read with how often."""
 
     cost: float
-    reads: tuple[Point, ...]
+    reads: tuple[tuple[Point, int], ...]
     program: Program | None = None
-    rules: tuple[str, ...] = ()
+    rules: Rules = ()
 
 
 _READ = Way(0.0, ())
@@ -104,6 +117,12 @@ class Graph:
     def scan(self, point: Point) -> float:
         return self.model.scan(self.size(point))
 
+    def several(self, point: Point, once: float, times: int) -> float:
+        """What it costs that one relation reads a point several times: it is computed each time, or once and held."""
+        if self.space.tvrs[point.tvr].leaf:
+            return times * once
+        return min(times * once, once + self.model.save(self.size(point)) + times * self.scan(point))
+
     def ways(self, point: Point) -> tuple[Way, ...]:
         """Every way to have a point but reading it from a state."""
         if point not in self._ways:
@@ -127,15 +146,15 @@ class Graph:
                 for program in relation.operators:
                     yield from self._run(program, NONE, point.until, point, anew=newest)
             case "anew":
-                yield Way(0.0, (point._replace(kind=OPERATOR),), None, ("query",))
-                yield Way(0.0, (point._replace(kind=ROWS),), None, ("query",))
+                yield Way(0.0, ((point._replace(kind=OPERATOR), 1),), None, (("query",),))
+                yield Way(0.0, ((point._replace(kind=ROWS), 1),), None, (("query",),))
             case "rows":
                 if relation.repeatable:
-                    yield Way(0.0, (point._replace(kind=OPERATOR),), None, ("query",))
+                    yield Way(0.0, ((point._replace(kind=OPERATOR), 1),), None, (("query",),))
                 if point.until and relation.merges and not self.first:
                     old, change = Point(ROWS, point.tvr, NONE), self.change(point.tvr, NONE, point.until)
                     assert change is not None
-                    yield Way(0.0, (old, change), None, ("merge_delta",))
+                    yield Way(0.0, ((old, 1), (change, 1)), None, (("merge_delta",),))
             case "change":
                 for program in () if self.first else relation.changes:
                     if all(self.facts.growing(self.space.tvrs[g].group) for g in program.grows):
@@ -148,7 +167,7 @@ class Graph:
         elif isinstance(node, Source):
             node = Snapshot(node, NEW if point.until else OLD)
         assert isinstance(node, Constant | Snapshot | Delta)
-        return Way(self.model.price(node, (), self.size(point)), (), None, ("query",))
+        return Way(self.model.price(node, (), self.size(point)), (), None, (("query",),))
 
     def _run(self, program: Program, since: Moved, until: Moved, point: Point, *, anew: bool = False) -> Iterable[Way]:
         """A program between two versions; nothing where all that it would give is empty."""
@@ -172,7 +191,7 @@ class Graph:
             whole = number == last and point.kind != CHANGE
             sizes[number] = self.size(point) if whole else self.model.estimate(node, tuple(inputs))
             cost += self.model.price(node, tuple(inputs), sizes[number])
-        yield Way(cost, tuple(reads), program, program.rules)
+        yield Way(cost, tuple(Counter(reads).items()), program, program.rules)
 
     def live(self, program: Program, since: Moved, until: Moved) -> dict[int, tuple[Input, ...]] | None:
         """The operations that are done, each with those of its inputs that are not empty; None where there are none.
@@ -351,8 +370,9 @@ class Valuation:
             if not self.graph.space.allowed(way.rules, self.families):
                 continue
             cost = way.cost
-            for read in way.reads:
-                cost += self.value(read)[0]
+            for read, times in way.reads:
+                once = self.value(read)[0]
+                cost += once if times == 1 else self.graph.several(read, once, times)
                 if cost >= best[0]:
                     break
             else:
@@ -374,9 +394,9 @@ class Valuation:
         def visit(point: Point, way: Way) -> None:
             if point not in done:
                 done.add(point)
-                for read in way.reads:
+                for read, times in way.reads:
                     if self.reading(read) is None:
-                        found[read] += 1
+                        found[read] += times
                         visit(read, self.value(read)[1])
 
         for work in self.work():

@@ -22,7 +22,7 @@ from math import inf, isfinite
 from headrace.errors import ConfigError
 from headrace.planner.problem import AnyModel, Latest, Problem
 from headrace.planner.search import Graph, Keeping, Valuation
-from headrace.planner.space import OPERATOR, ROWS, Point, Space, families_of
+from headrace.planner.space import CHANGE, ROWS, Point, Space, families_of
 from headrace.rules import METHODS
 
 Kept = Mapping[int, int]  # Tvr → the run from which on it is kept
@@ -150,12 +150,15 @@ class Sharing:
             )
 
     def _better(self, one: Solution, other: Solution) -> bool:
-        """Whether one solution is better; one that keeps to the limit is better than one that does not."""
+        """Whether one solution is better: one that keeps to the limit than one that does not, then the cheaper, then
+        the one that keeps less."""
         limit = self.problem.goal.last
         if limit is not None:
             over = [max(s.costs[-1] - limit * self.anew, 0.0) for s in (one, other)]
             if over[0] != over[1]:
                 return over[0] < over[1]
+        if one.total == other.total:
+            return len(one.kept) < len(other.kept)
         return one.total < other.total  # type: ignore[operator]
 
     # --- where to begin
@@ -215,7 +218,7 @@ class Sharing:
                 return best
 
     def _moves(self, solution: Solution) -> Iterator[tuple[int, int]]:
-        """States that could be dropped, begun in another run, or added: what is computed as it was before the run."""
+        """States that could be dropped, begun in another run, or added: whatever rows some way to a point needs."""
         begins = [0] if self.steady else list(range(len(self.graphs) - 1))
         for tvr, first in solution.kept.items():
             yield tvr, _DROP
@@ -225,8 +228,12 @@ class Sharing:
         wanted: dict[int, None] = {}
         for run in solution.plain:
             for point in run.uses():
-                if point.kind in (ROWS, OPERATOR) and not self.space.tvrs[point.tvr].leaf:
-                    wanted[point.tvr] = None
+                for way in run.graph.ways(point):
+                    if self.space.allowed(way.rules, run.families):
+                        wanted.update(
+                            (r.tvr, None) for r in (point, *(read for read, _ in way.reads)) if r.kind != CHANGE
+                        )
+        wanted = {t: None for t in wanted if not self.space.tvrs[t].leaf}
         for tvr in wanted:
             for first in begins:
                 yield tvr, first
@@ -306,9 +313,15 @@ class _Unshared:
         best = _Plan()
         for way in graph.ways(point):
             if graph.space.allowed(way.rules, self.families):
-                reads = tuple((run, r, held and r.tvr == point.tvr) for r in way.reads)
-                cost = weight * way.cost + sum(self._plan(r).cost for r in reads)
-                best = _Plan(cost, reads) if cost < best.cost else best
+                # What is merged is kept: its change has the old rows at hand.
+                merged = way.rules == (("merge_delta",),)
+                cost, reads = weight * way.cost, []
+                for read, times in way.reads:
+                    key = (run, read, read.tvr == point.tvr and (held or (merged and read.kind == CHANGE)))
+                    once = self._plan(key).cost
+                    cost += once if times == 1 else weight * graph.several(read, once / weight, times)
+                    reads.append(key)
+                best = _Plan(cost, tuple(reads)) if cost < best.cost else best
         if old:
             saved = self._saved(run, point.tvr)
             if saved.cost + scan < best.cost:

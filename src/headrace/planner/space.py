@@ -15,13 +15,27 @@ Four kinds of points:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from headrace.ir.rel import Accumulate, Constant, Delta, Group, Node, Partials, Provided, Rel, Snapshot, Source
-from headrace.ir.time import Version
-from headrace.memo.memo import Memo
+from headrace.ir.rel import (
+    Accumulate,
+    Constant,
+    Delta,
+    Group,
+    Keys,
+    Node,
+    Partials,
+    Provided,
+    Rel,
+    Restrict,
+    Snapshot,
+    Source,
+)
+from headrace.ir.time import NEW, Version
+from headrace.memo.memo import Member, Memo
 from headrace.memo.props import Facts
 from headrace.memo.tvr import Tvr
 from headrace.planner.explore import tvrs
@@ -31,6 +45,10 @@ from headrace.rules.rule import Rule
 ROWS, OPERATOR, ANEW, CHANGE = "rows", "operator", "anew", "change"
 Moved = frozenset[str]
 NONE: Moved = frozenset()
+_ALGEBRA = (Accumulate, Restrict, Keys)
+
+
+Rules = tuple[tuple[str, ...], ...]  # steps to something, each by any one of some rules
 
 
 class Point(NamedTuple):
@@ -62,10 +80,10 @@ class Operation:
 @dataclass(frozen=True)
 class Program:
     """One way to compute a relation: operations, the last of which gives it. Something that several operations use is
-    one operation. ``grows`` are Tvrs that must not lose rows in the run; ``rules`` made it."""
+    one operation. ``grows`` are Tvrs that must not lose rows in the run; ``rules`` made it, one of each."""
 
     operations: tuple[Operation, ...]
-    rules: tuple[str, ...]
+    rules: Rules
     grows: tuple[int, ...] = ()
 
 
@@ -97,7 +115,7 @@ class Space:
         self.families = {r.name: r.families for r in rules}
         self.methods = {r.name: r.method for r in rules}
         self.facts = Facts(memo)
-        self._allowed: dict[tuple[tuple[str, ...], frozenset[str]], bool] = {}
+        self._allowed: dict[tuple[Rules, frozenset[str]], bool] = {}
         self.tvrs: dict[int, Relation] = {}
         waiting = tvrs(memo, self.root)
         while waiting:
@@ -118,23 +136,23 @@ class Space:
             before, now = now, sum(map(len, found.values()))
         return {i: frozenset(up) for i, up in found.items()}
 
-    def allowed(self, rules: tuple[str, ...], families: frozenset[str] | None) -> bool:
-        """Whether all of some rules are of some families; None stands for all."""
+    def allowed(self, rules: Rules, families: frozenset[str] | None) -> bool:
+        """Whether rules of some families suffice; None stands for all."""
         if families is None:
             return True
         key = (rules, families)
         if key not in self._allowed:
-            self._allowed[key] = all(r == "query" or bool(self.families[r] & families) for r in rules)
+            self._allowed[key] = all(any(self._of(r, families) for r in step) for step in rules)
         return self._allowed[key]
+
+    def _of(self, rule: str, families: frozenset[str]) -> bool:
+        return rule == "query" or bool(self.families[rule.rstrip("/")] & families)
 
     def _relation(self, group: Group) -> Relation:
         memo, tvr = self.memo, Tvr(self.memo, group)
-        operators = tuple(
-            Program((Operation(m.node, tuple(Input(None, ROWS, memo.find(i).id) for i in m.node.inputs)),), (m.rule,))
-            for m in memo.made(group)
-        )
-        changes = tuple(self._program(m.node, m.rule) for m in memo.made(tvr.delta()) if ">" in m.rule)
-        merges = any(">" in m.rule for m in memo.made(tvr.snapshot(Version(everything=True))))
+        operators = tuple(self._operator(m) for m in memo.made(group))
+        changes = tuple(self._program(m.node, label) for m, label in _by_rules(memo.made(tvr.delta())))
+        merges = any(True for _ in _by_rules(memo.made(tvr.snapshot(NEW))))
         used = {i.tvr for p in (*operators, *changes) for o in p.operations for i in o.inputs if i.operation is None}
         return Relation(
             group.id,
@@ -147,6 +165,27 @@ class Space:
             merges,
             frozenset(used - {group.id}),
         )
+
+    def _operator(self, member: Member) -> Program:
+        """A Tvr's own operator over its inputs. What a rule has of the algebra of deltas in it is no Tvr by itself."""
+        operations: list[Operation] = []
+        done: dict[int, Input] = {}
+
+        def visit(rel: Rel) -> Input:
+            group = self.memo.find(rel)
+            if group.id not in done:
+                node = self.memo.nodes(group)[0]
+                algebra = isinstance(node, _ALGEBRA)
+                done[group.id] = add(node) if algebra else Input(None, ROWS, group.id)
+            return done[group.id]
+
+        def add(node: Node) -> Input:
+            inputs = tuple(visit(i) for i in node.inputs)
+            operations.append(Operation(node, inputs))
+            return Input(len(operations) - 1)
+
+        add(member.node)
+        return Program(tuple(operations), (member.rules,))
 
     def _program(self, node: Node, label: str) -> Program:
         operations: list[Operation] = []
@@ -175,7 +214,16 @@ class Space:
             return Input(len(operations) - 1)
 
         visit(node)
-        return Program(tuple(operations), tuple(label.split(">")), tuple(grows))
+        origins, _, rule = label.partition(">")
+        return Program(tuple(operations), (tuple(origins.split("|")), (rule,)), tuple(grows))
+
+
+def _by_rules(members: list[Member]) -> Iterator[tuple[Member, str]]:
+    """The members that rules gave for a delta or a snapshot, and by which way."""
+    for m in members:
+        label = next((r for r in m.rules if ">" in r and not r.endswith("/")), None)
+        if label is not None and not isinstance(m.node, Snapshot | Delta):
+            yield m, label
 
 
 def families_of(*methods: str) -> frozenset[str]:
