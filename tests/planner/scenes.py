@@ -179,10 +179,12 @@ class Scene:
             made.append(TupleModel(sizes) if seed is None else RandomModel(sizes, seed + run))
         return made
 
-    def progressive(self, methods: Sequence[str] = tuple(METHODS), seed: int | None = None) -> Choice:
+    def progressive(
+        self, methods: Sequence[str] = tuple(METHODS), seed: int | None = None, *, compare: bool = False
+    ) -> Choice:
         runs = range(len(self.timeline))
         problem = Problem(self.timeline, tuple(self.data(i) for i in runs), Goal())
-        return choose(self.space, problem, self.models(runs, seed), methods=methods)
+        return choose(self.space, problem, self.models(runs, seed), methods=methods, compare=compare)
 
     def refresh(self, run: int, methods: Sequence[str] = tuple(METHODS), seed: int | None = None) -> Choice:
         return choose(

@@ -28,8 +28,9 @@ def test_the_plan_of_one_method_is_right(method: str, data: st.DataObject) -> No
 def test_the_plan_of_all_methods_is_right_and_the_cheapest(query: Node, data: st.DataObject) -> None:
     delivers = data.draw(DELIVERS)
     scene = Scene(query, data.draw(arrivals(len(delivers))), timeline(delivers))
-    choice = scene.progressive()
+    choice = scene.progressive(compare=True)
     scene.check(choice)
+    assert choice.methods.keys() == METHODS.keys()
     for alone in choice.methods.values():
         assert choice.best.total <= alone.total  # type: ignore[operator]
 
