@@ -69,6 +69,8 @@ class Graph:
         self._at: dict[Point, Any] = {}
         self._ways: dict[Point, tuple[Way, ...]] = {}
         self._moves: dict[int, Moved] = {}
+        self._families: dict[frozenset[str] | None, dict[Point, tuple[Way, ...]]] = {}
+        self._scans: dict[Point, float] = {}
 
     def moves(self, tvr: int) -> Moved:
         """The sources of a Tvr that move in the run."""
@@ -115,7 +117,9 @@ class Graph:
         return self._sizes[tvr]
 
     def scan(self, point: Point) -> float:
-        return self.model.scan(self.size(point))
+        if point not in self._scans:
+            self._scans[point] = self.model.scan(self.size(point))
+        return self._scans[point]
 
     def several(self, point: Point, once: float, times: int) -> float:
         """What it costs that one relation reads a point several times: it is computed each time, or once and held."""
@@ -128,6 +132,13 @@ class Graph:
         if point not in self._ways:
             self._ways[point] = tuple(self._found(point))
         return self._ways[point]
+
+    def allowed(self, point: Point, families: frozenset[str] | None) -> tuple[Way, ...]:
+        """The ways to a point by rules of some families."""
+        known = self._families.setdefault(families, {})
+        if point not in known:
+            known[point] = tuple(w for w in self.ways(point) if self.space.allowed(w.rules, families))
+        return known[point]
 
     def _version(self, moved: Moved, tvr: int) -> Version:
         mine = self.moves(tvr)
@@ -365,19 +376,18 @@ class Valuation:
         return self._computed[point]
 
     def _least(self, point: Point) -> tuple[float, Way]:
-        best: tuple[float, Way] = (inf, _READ)
-        for way in self.graph.ways(point):
-            if not self.graph.space.allowed(way.rules, self.families):
-                continue
+        least, best, known = inf, _READ, self._best
+        for way in self.graph.allowed(point, self.families):
             cost = way.cost
             for read, times in way.reads:
-                once = self.value(read)[0]
+                found = known.get(read)
+                once = (self.value(read) if found is None else found)[0]
                 cost += once if times == 1 else self.graph.several(read, once, times)
-                if cost >= best[0]:
+                if cost >= least:
                     break
             else:
-                best = (cost, way)
-        return best
+                least, best = cost, way
+        return least, best
 
     # --- what was chosen
 

@@ -5,7 +5,7 @@ that needs it. In a refresh it is there before the run and after it, and its upk
 
 The search begins from several sets of states: none; what the best plan without sharing saves and loads, by dynamic
 programming over points and runs (§6.2), for all methods and for each alone. From the best of these it goes on greedily:
-of all states that could be added, dropped or begun in another run, the one that saves most, as long as one saves
+of all states that could be added, dropped or begun in another run, those first that can save most, as long as one saves
 anything. What a change saves now is taken to be no more than it saved before, so that only the most promising are
 judged anew, and judging one computes only what depends on it. The best set so far is taken when time is up.
 """
@@ -27,7 +27,8 @@ from headrace.rules import METHODS
 
 Kept = Mapping[int, int]  # Tvr → the run from which on it is kept
 _DROP = -1
-_PASSES = 3
+_PASSES = 2
+_ENOUGH = 0.3  # of what the next change promises: to wait for a better one costs more than it gives
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,8 @@ class Sharing:
         return self._climbed(best, families)
 
     def _climbed(self, best: Solution, families: frozenset[str]) -> Solution:
-        """Change one state after another, always the one that promises most, as long as it helps. A change that did
-        not help is tried once more when others have been made."""
+        """Change one state after another, the most promising first, as long as it helps. A change that did not help is
+        tried once more when others have been made."""
         for _ in range(_PASSES):
             before = best
             best = self._climb(best, families)
@@ -202,50 +203,59 @@ class Sharing:
     def _climb(self, best: Solution, families: frozenset[str]) -> Solution:
         queue: list[tuple[float, int, int]] = []
         known: set[tuple[int, int]] = set()
+        taken = True
         while True:
-            fresh = [m for m in self._moves(best) if m not in known]
-            known.update(fresh)
-            for tvr, first in fresh:
-                heappush(queue, (-inf, tvr, first))
+            if taken:
+                for promise, tvr, first in self._moves(best):
+                    if (tvr, first) not in known:
+                        known.add((tvr, first))
+                        heappush(queue, (-promise, tvr, first))
             taken = False
-            while queue and not taken:
-                if time.perf_counter() > self.until:
-                    self.late = True
-                    return best
-                _, tvr, first = heappop(queue)
-                if best.kept.get(tvr, _DROP) == first:
-                    continue
-                other = self.judged(_moved(best.kept, tvr, first), families, best)
-                if self._better(other, best):
-                    gain = -_gain(best, other)
-                    taken = not queue or gain <= queue[0][0]
-                    if taken:
-                        best = other
-                    else:
-                        heappush(queue, (gain, tvr, first))
-            if not taken:
+            if not queue:
                 return best
+            if time.perf_counter() > self.until:
+                self.late = True
+                return best
+            _, tvr, first = heappop(queue)
+            if best.kept.get(tvr, _DROP) == first:
+                continue
+            other = self.judged(_moved(best.kept, tvr, first), families, best)
+            if self._better(other, best):
+                gain = _gain(best, other)
+                taken = not queue or gain >= _ENOUGH * -queue[0][0]
+                if taken:
+                    best = other
+                else:
+                    heappush(queue, (-gain, tvr, first))
 
-    def _moves(self, solution: Solution) -> Iterator[tuple[int, int]]:
-        """States that could be dropped, begun in another run, or added: whatever rows some way to a point needs."""
+    def _moves(self, solution: Solution) -> Iterator[tuple[float, int, int]]:
+        """States that could be dropped, begun in another run, or added, each with the most that it can be hoped to
+        save: a state what its upkeep costs, rows what computing them costs. Rows that only another way needs come
+        last."""
         begins = [0] if self.steady else list(range(len(self.graphs) - 1))
+        promises: dict[int, float] = {}
+        for run, weight in zip(solution.plain, self.weights, strict=True):
+            for point in run.uses():
+                promises.setdefault(point.tvr, 0.0)
+                if point.kind != CHANGE:
+                    cost = run.value(point)[0]
+                    promises[point.tvr] += weight * cost if isfinite(cost) else 1.0
+                for way in run.graph.allowed(point, run.families):
+                    for read, _ in way.reads:
+                        promises.setdefault(read.tvr, 0.0)
+        for tvr, promise in promises.items():
+            if tvr not in solution.kept and self.space.tvrs[tvr].keepable:
+                yield promise, tvr, 0
         for tvr, first in solution.kept.items():
-            yield tvr, _DROP
+            spent = sum(
+                weight * run.upkeep(tvr).cost
+                for run, weight in zip(solution.plain, self.weights, strict=True)
+                if tvr in run.keeping.keep
+            )
+            yield (spent if isfinite(spent) else 0.0), tvr, _DROP
             for other in begins:
                 if other != first:
-                    yield tvr, other
-        wanted: dict[int, None] = {}
-        for run in solution.plain:
-            for point in run.uses():
-                for way in run.graph.ways(point):
-                    if self.space.allowed(way.rules, run.families):
-                        wanted.update(
-                            (r.tvr, None) for r in (point, *(read for read, _ in way.reads)) if r.kind != CHANGE
-                        )
-        wanted = {t: None for t in wanted if not self.space.tvrs[t].leaf}
-        for tvr in wanted:
-            for first in begins:
-                yield tvr, first
+                    yield 0.0, tvr, other
 
 
 def _moved(kept: Kept, tvr: int, first: int) -> Kept:

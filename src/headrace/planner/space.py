@@ -22,12 +22,16 @@ from typing import NamedTuple
 
 from headrace.ir.rel import (
     Accumulate,
+    Aggregate,
     Constant,
     Delta,
+    Finish,
     Group,
     Keys,
+    Negate,
     Node,
     Partials,
+    Project,
     Provided,
     Rel,
     Restrict,
@@ -100,10 +104,18 @@ class Relation:
     changes: tuple[Program, ...]
     merges: bool
     inputs: frozenset[int]
+    over_leaf: bool
 
-    @property
+    @cached_property
     def leaf(self) -> bool:
         return isinstance(self.first, Source | Constant)
+
+    @cached_property
+    def keepable(self) -> bool:
+        """Whether it may be worth keeping: not what is read as fast from what it is made of."""
+        if isinstance(self.first, Source | Constant | Negate | Finish | Aggregate | Accumulate | Restrict | Keys):
+            return False
+        return not (isinstance(self.first, Project) and self.over_leaf)
 
 
 class Space:
@@ -164,6 +176,7 @@ class Space:
             changes,
             merges,
             frozenset(used - {group.id}),
+            any(isinstance(self.memo.nodes(i)[0], Source) for i in memo.nodes(group)[0].inputs),
         )
 
     def _operator(self, member: Member) -> Program:
