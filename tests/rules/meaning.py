@@ -33,6 +33,7 @@ from headrace.ir.rel import (
     PairJoin,
     Partials,
     Project,
+    Provided,
     Rel,
     Restrict,
     Snapshot,
@@ -68,12 +69,18 @@ class Meaning:
     def __init__(self, memo: Memo, world: World) -> None:
         self.memo = memo
         self.world = world
+        self._known: dict[tuple[int, Version], tuple[Node, Bag]] = {}
 
     def at(self, rel: Rel, version: Version) -> Bag:
         """The rows of a Tvr at a version: the query's own operators over the sources' rows."""
         node = self._node(rel)
+        if (id(node), version) not in self._known:
+            self._known[id(node), version] = (node, self._at(node, version))
+        return self._known[id(node), version][1]
+
+    def _at(self, node: Node, version: Version) -> Bag:
         if isinstance(node, Source):
-            return self.world[node.name][version]
+            return self.world[node.name][NEW if version.everything or node.name in version.moved else OLD]
         return tidy(self._apply(node, [self.at(i, version) for i in node.inputs]))
 
     def change(self, rel: Rel) -> Bag:
@@ -86,6 +93,8 @@ class Meaning:
         match node:
             case Snapshot(of=inner, at=version):
                 return self.at(inner, version)
+            case Provided(input=inner):
+                return self.of(inner)
             case Delta(of=inner):
                 return self.change(inner)
         return tidy(self._apply(node, [self.of(i) for i in node.inputs]))
@@ -114,7 +123,7 @@ class Meaning:
                 return total
             case Negate():
                 return Counter({r: -w for r, w in bags[0].items()})
-            case Consolidate():
+            case Consolidate() | Provided():
                 return bags[0]
             case Join(equals=equals, residual=residual):
                 return _join(bags, equals, residual)

@@ -16,8 +16,10 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
+from headrace.ir.expr import Column, Equal, ref
 from headrace.ir.rel import (
     Accumulate,
+    Aggregate,
     Delta,
     Finish,
     Join,
@@ -26,15 +28,21 @@ from headrace.ir.rel import (
     Node,
     PairJoin,
     Partials,
+    Project,
+    Provided,
     Restrict,
     Snapshot,
+    Union,
     Window,
     prune,
     union,
 )
-from headrace.ir.time import NEW, OLD
+from headrace.ir.time import NEW, OLD, Version
 from headrace.memo.memo import Memo
-from headrace.rules import DELTA, RELATIONAL
+from headrace.memo.tvr import Tvr
+from headrace.planner.explore import Engine, tvrs
+from headrace.rules import DELTA, INTER, RELATIONAL, RULES, VERSION
+from headrace.rules.hov import without
 from rules import examples as e
 from rules.meaning import Bag, Meaning, row
 
@@ -94,11 +102,18 @@ def worlds(*, growing: bool = False) -> st.SearchStrategy[dict[str, Any]]:
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+def needs_growth(tree: Node) -> bool:
+    return isinstance(tree, Provided) or (isinstance(tree, Accumulate) and tree.needs_growth)
+
+
 def deltas(rule: Any) -> list[Any]:
     return [pytest.param(rule, o, id=f"{rule.name}: {n}") for n, o in OPERATORS.items() if isinstance(o, rule.types)]
 
 
-@pytest.mark.parametrize(("rule", "node"), [case for rule in DELTA for case in deltas(rule)])
+DELTA_RULES = [r for r in (*DELTA, *INTER, *VERSION) if r.kind == "delta"]
+
+
+@pytest.mark.parametrize(("rule", "node"), [case for rule in DELTA_RULES for case in deltas(rule)])
 @pytest.mark.parametrize("growing", [False, True], ids=["any change", "inserts alone"])
 def test_a_delta_rule_gives_the_difference(rule: Any, node: Node, growing: bool) -> None:
     memo = Memo()
@@ -110,7 +125,7 @@ def test_a_delta_rule_gives_the_difference(rule: Any, node: Node, growing: bool)
     def holds(world: dict[str, Any]) -> None:
         meaning = Meaning(memo, world)
         for tree in trees:
-            if growing or not (isinstance(tree, Accumulate) and tree.needs_growth):
+            if growing or not needs_growth(tree):
                 assert meaning.of(tree) == meaning.change(member)
 
     holds()
@@ -120,7 +135,10 @@ def rewrites(rule: Any) -> list[Any]:
     return [pytest.param(rule, q, id=f"{rule.name}: {n}") for n, q in QUERIES.items() if isinstance(q, rule.types)]
 
 
-@pytest.mark.parametrize(("rule", "node"), [case for rule in RELATIONAL for case in rewrites(rule)])
+RELATIONAL_RULES = [r for r in (*RELATIONAL, *INTER) if r.kind == "relational"]
+
+
+@pytest.mark.parametrize(("rule", "node"), [case for rule in RELATIONAL_RULES for case in rewrites(rule)])
 def test_a_relational_rule_keeps_the_rows(rule: Any, node: Node) -> None:
     memo = Memo()
     member = memo.nodes(memo.add(node))[0]
@@ -132,6 +150,59 @@ def test_a_relational_rule_keeps_the_rows(rule: Any, node: Node) -> None:
         meaning = Meaning(memo, world)
         for tree in trees:
             assert meaning.at(tree, NEW) == meaning.at(member, NEW)
+
+    holds()
+
+
+STATUS = e.pair_join("left outer")
+GROSS = Project(STATUS, (Column(e.K, ref(e.K)), Column(e.Z, e.expr("x or y", "xy", lambda r: r["y"] or r["x"]))))
+STACK = Union((GROSS, e.R), ((e.K, e.Z), (e.U, e.V)), (e.K, e.Z))
+EXPLORED: dict[str, Node] = {
+    **QUERIES,
+    **{f"{kind} join with a residual": e.pair_join(kind, equi=False) for kind in KINDS},
+    "sum over an outer join": Aggregate(GROSS, (e.K,), (e.call("sum", e.Z), e.call("max", e.Z))),
+    "sum of everything over an outer join": Aggregate(GROSS, (), (e.call("sum", e.Z), e.call("count", None))),
+    "sum over a union with an outer join": Aggregate(STACK, (e.K,), (e.call("sum", e.Z),)),
+    "median over an outer join": Aggregate(GROSS, (e.K,), (e.call("median", e.Z),)),
+    "outer join in a join": Join((STATUS, e.R), (Equal(ref(e.X), ref(e.U)),), ()),
+    "full outer join under a sum": Aggregate(e.pair_join("full outer"), (e.K,), (e.call("sum", e.Y),)),
+    "join of three": e.CHAIN,
+    "join of three, each with each": Join(
+        (e.S, e.T, e.R), (*e.CHAIN.equals, Equal(ref(e.X), ref(e.V))), (e.compared("x", ">", "y"),)
+    ),
+    "join of three under a sum": Aggregate(e.CHAIN, (e.K,), (e.call("sum", e.Y),)),
+    "join of three that read two": Join(
+        (e.S, e.T, Project(e.S, (Column(e.U, ref(e.K)), Column(e.V, ref(e.X))))),
+        (Equal(ref(e.K), ref(e.J)), Equal(ref(e.Y), ref(e.U))),
+        (),
+    ),
+    "window over a join": Window(e.PAIR, (e.K,), (e.N,), "row_number() over (partition by k order by x)", e.numbered),
+}
+
+
+@pytest.mark.parametrize("name", EXPLORED)
+@pytest.mark.parametrize("growing", [False, True], ids=["any change", "inserts alone"])
+def test_all_that_is_explored_holds(name: str, growing: bool) -> None:
+    """Every member of every group, however rules worked together to make it."""
+    memo = Memo()
+    root = memo.add(EXPLORED[name])
+    Engine(memo, RULES, pruning=False).explore(root)
+    groups = [(g, memo.nodes(g)[0]) for g in tvrs(memo, memo.find(root))]
+    assert any(len(memo.nodes(Tvr(memo, g).delta())) > 2 for g, _ in groups)
+
+    @settings(QUICK, max_examples=15)
+    @given(worlds(growing=growing))
+    def holds(world: dict[str, Any]) -> None:
+        meaning = Meaning(memo, world)
+        for group, first in groups:
+            for at in (OLD, NEW, Version(frozenset({"s"}))):
+                for node in memo.nodes(group):
+                    assert meaning.at(node, at) == meaning.at(first, at), node
+            for tree in memo.nodes(Tvr(memo, group).delta())[1:]:
+                if growing or not needs_growth(tree):
+                    assert meaning.of(tree) == meaning.change(first), tree
+            for tree in memo.nodes(Tvr(memo, group).snapshot(NEW))[1:]:
+                assert meaning.of(tree) == meaning.at(first, NEW), tree
 
     holds()
 
@@ -178,7 +249,30 @@ def padded_once(join: PairJoin, memo: Memo) -> Node:
     return join.with_inputs((Delta(join.left, OLD, NEW), Snapshot(join.right, NEW)))
 
 
+def lost_by_key(join: PairJoin, memo: Memo) -> Node:
+    """New keys take unmatched rows away, a NULL key as any other, and nothing comes back when a match leaves."""
+    touched = Keys((Delta(join.right, OLD, NEW),), (join.right_keys,))
+    came = join.with_inputs((Delta(join.left, OLD, NEW), Snapshot(join.right, NEW)))
+    return union(came, Negate(Restrict(Snapshot(memo.find(join), OLD), join.left_keys, touched)))
+
+
+def views_as_new(join: Join, memo: Memo) -> Node:
+    """Each delta joined with the newest view of the others."""
+    terms = []
+    for place, member in enumerate(join.members):
+        view = without(join, place)
+        assert view is not None
+        others = {a.id for a in view.attrs}
+        equals = tuple(q for q in join.equals if not q.refs <= others)
+        terms.append(prune(Join((Delta(member, OLD, NEW), Snapshot(view, NEW)), equals, ()), join.attrs))
+    return union(*terms)
+
+
+TRIANGLE = Join((e.S, e.T, e.R), (*e.CHAIN.equals, Equal(ref(e.X), ref(e.V))), ())
+
 MISTAKES = {
+    "unmatched rows lost by key": (e.pair_join("left anti"), lost_by_key),
+    "deltas joined with new views": (TRIANGLE, views_as_new),
     "a join of deltas with new rows only": (e.PAIR, all_new_join),
     "a distinct of the delta": (OPERATORS["finish of a distinct"], distinct_of_delta),
     "a maximum merged under deletes": (e.partials(e.call("max")), merged_under_deletes),

@@ -180,7 +180,7 @@ class Union(Node):
         return self.columns
 
 
-def prune(rel: Rel, attrs: tuple[Attr, ...]) -> Node:
+def prune(rel: Rel, attrs: tuple[Attr, ...]) -> Project:
     """The relation with just these of its columns."""
     return Project(rel, tuple(Column(a, ref(a)) for a in attrs))
 
@@ -431,6 +431,19 @@ class Consolidate(Node):
     """The same bag with each row once: weights of equal rows added, zeros gone."""
 
     input: Rel
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return self.input.attrs
+
+
+@dataclass(frozen=True)
+class Provided(Node):
+    """The same rows, which are right only in a run in which no row leaves ``grows``. It is in no plan: choosing asks
+    whether that holds, and takes the rows."""
+
+    input: Rel
+    grows: Rel
 
     @property
     def attrs(self) -> tuple[Attr, ...]:

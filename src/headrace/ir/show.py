@@ -23,6 +23,7 @@ from headrace.ir.rel import (
     PairJoin,
     Partials,
     Project,
+    Provided,
     Ref,
     Rel,
     Restrict,
@@ -94,6 +95,8 @@ def _describe(node: Node) -> str:
             return f"Snapshot {at}"
         case Load(state=state, at=at):
             return f"Load {state} {at}"
+        case Provided():
+            return "Provided that the second only grows"
         case Keys(on=on):
             return f"Keys {_list(on[0])}"
         case Restrict(on=on):

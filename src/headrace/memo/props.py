@@ -6,8 +6,10 @@ member is the one the query has, and is asked.
 
 from __future__ import annotations
 
+from headrace.ir.aggregate import Call, floating
 from headrace.ir.expr import Attr
 from headrace.ir.rel import (
+    Accumulate,
     Aggregate,
     Constant,
     EvalPython,
@@ -17,13 +19,16 @@ from headrace.ir.rel import (
     Generate,
     Group,
     Join,
+    Limit,
     Node,
+    Opaque,
     PairJoin,
     Partials,
     Project,
     Rel,
     Source,
     Union,
+    Window,
 )
 from headrace.ir.time import Situation
 from headrace.memo.memo import Memo
@@ -37,6 +42,7 @@ class Facts:
         self.situation = situation
         self._sources: dict[int, frozenset[str]] = {}
         self._growing: dict[int, bool] = {}
+        self._repeatable: dict[int, bool] = {}
 
     def sources(self, rel: Rel) -> frozenset[str]:
         group = self.memo.find(rel)
@@ -56,6 +62,18 @@ class Facts:
         if group.id not in self._growing:
             self._growing[group.id] = self.empty_delta(group) or self._grows(self._first(group))
         return self._growing[group.id]
+
+    def repeatable(self, rel: Rel) -> bool:
+        """Whether computing the Tvr again must give the same rows to the last bit. Sums of floats in another order do
+        not, nor what looks at rows in an order that nothing settles, nor what is not known."""
+        group = self.memo.find(rel)
+        if group.id not in self._repeatable:
+            node = self._first(group)
+            own = not isinstance(node, Window | Limit | Opaque)
+            if isinstance(node, Aggregate | Partials | Finish | Accumulate):
+                own = all(_exact(c) for c in node.calls)
+            self._repeatable[group.id] = own and all(self.repeatable(i) for i in node.inputs)
+        return self._repeatable[group.id]
 
     def unique_on(self, rel: Rel, attrs: frozenset[str]) -> bool:
         """Whether no two rows of the Tvr agree in these attributes."""
@@ -102,3 +120,10 @@ class Facts:
             case PairJoin(kind=kind) if kind != "full outer":
                 return self.empty_delta(node.right) and self.growing(node.left)
         return False
+
+
+def _exact(call: Call) -> bool:
+    """Whether a call gives the same value for the same rows in any order."""
+    if call.function in ("count", "min", "max"):
+        return True
+    return call.function in ("sum", "avg") and not any(floating(e.type) for e in call.args)

@@ -166,9 +166,12 @@ class Extraction:
     def _choose(self, group: Group) -> tuple[str, str, Node]:
         options = []
         for made in self.memo.made(Tvr(self.memo, group).delta()):
-            if ">" in made.rule:
-                origin, rule = made.rule.split(">")
-                options.append((_ORIGINS[origin], _DELTAS[rule], origin, rule, made.node))
+            for label in made.rules:
+                origins, _, rule = label.partition(">")
+                origin = origins.split("|")[0]
+                origin = "query" if origin.endswith("/") else origin
+                if origin in _ORIGINS and rule in _DELTAS:
+                    options.append((_ORIGINS[origin], _DELTAS[rule], origin, rule, made.node))
         for *_, origin, rule, node in sorted(options, key=lambda o: o[:2]):
             if self._applies(node):
                 return origin, rule, node

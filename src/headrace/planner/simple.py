@@ -6,43 +6,20 @@ from the situation it finds, and is remembered by it.
 
 from __future__ import annotations
 
-from collections import Counter
-
-from headrace.ir.aggregate import decimal_of
-from headrace.ir.expr import Attr
-from headrace.ir.plan import Keep, Kept, Pin, Plan, Publish, Step, Upkeep
-from headrace.ir.rel import (
-    Accumulate,
-    Aggregate,
-    Consolidate,
-    Group,
-    Join,
-    Keys,
-    Limit,
-    Load,
-    Meeting,
-    Node,
-    Opaque,
-    PairJoin,
-    Partials,
-    Ref,
-    Rel,
-    Source,
-    Window,
-)
+from headrace.ir.plan import Keep, Kept, Plan, Publish, Step, Upkeep
+from headrace.ir.rel import Aggregate, Group, Limit, Load, Node, PairJoin, Rel, Source, Window
 from headrace.ir.show import describe
 from headrace.ir.time import NEW, Situation
-from headrace.ir.walk import nodes, rebuild, swap
+from headrace.ir.walk import nodes
 from headrace.memo.memo import Memo
 from headrace.memo.props import Facts
 from headrace.planner.explore import explore
 from headrace.planner.extract import Extraction, written
 from headrace.planner.states import Names, choose_states
+from headrace.planner.steps import Parts, cluster, steps
 from headrace.rules import DELTA, RELATIONAL
 
 _METHODS = {r.name: r.method for r in (*RELATIONAL, *DELTA)}
-_RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
-_HEAVY = (Join, PairJoin, Partials, Accumulate, Window, Limit, Opaque, Consolidate)
 
 
 class Planner:
@@ -76,7 +53,7 @@ class Planner:
     def load(self, have: frozenset[str] = frozenset()) -> Plan:
         """The plan that computes the result and every state but those that are there, from the sources as they are."""
         extraction = Extraction(self.memo, Situation(self.sources), self.states, frozenset(), loading=True)
-        steps: list[Step] = []
+        made: list[Step] = []
         done: set[str] = set(have)
 
         def keep(kept: Kept) -> None:
@@ -86,7 +63,7 @@ class Planner:
             node = written(self.memo, kept.rel)
             rel = node.with_inputs(tuple(extraction.snapshot(i, NEW, wanted=False) for i in node.inputs))
             require(rel)
-            steps.append(Keep(f"s-{kept.name}", kept.name, rel, base=True))
+            made.append(Keep(f"s-{kept.name}", kept.name, rel, base=True))
 
         def require(rel: Rel) -> None:
             for n in nodes(rel):
@@ -98,8 +75,8 @@ class Planner:
             keep(kept)
         result = extraction.snapshot(self.root, NEW, wanted=False)
         require(result)
-        steps.append(Publish(result, replace=True, cluster=cluster(extraction.facts, self.root)))
-        return Plan(tuple(steps), None, self._upkeep(None))
+        made.append(Publish(result, replace=True, cluster=cluster(extraction.facts, self.root)))
+        return Plan(tuple(made), None, self._upkeep(None))
 
     def refresh(self, situation: Situation) -> Plan:
         """The plan of a run that finds ``situation``, with every relation scanned."""
@@ -114,9 +91,15 @@ class Planner:
         result = extraction.delta(self.root)
         for group in [self.memo.find(k.rel) for k in self.kept]:
             extraction.delta(group)
-        trees = _Steps(extraction)
-        steps = trees.emit(result, self.memo.find(self.root))
-        return Plan(tuple(steps), situation, self._upkeep(extraction))
+        facts, root = extraction.facts, self.memo.find(self.root)
+        parts = Parts(
+            trees={f"d{i}": tree for i, tree in extraction.deltas.items()},
+            kept={f"d{i}": kept for i, kept in self.states.items() if i in extraction.deltas},
+            result=result,
+            growing=facts.growing(root),
+            cluster=cluster(facts, root),
+        )
+        return Plan(steps(parts), situation, self._upkeep(extraction))
 
     def _intern(self, query: Node) -> Group:
         for node in nodes(query):
@@ -164,92 +147,6 @@ class Planner:
             return "with the one above", None
         method = _METHODS[rule]
         return method, _reason(node) if method == "recompute" else None
-
-
-class _Steps:
-    """Trees of deltas cut into steps: states are kept, what several steps use is pinned, the rest is inlined."""
-
-    def __init__(self, extraction: Extraction) -> None:
-        self.extraction = extraction
-        self.steps: list[Step] = []
-        self.emitted: set[str] = set()
-        self.uses: Counter[str] = Counter()
-        self.by_state = {k.name: i for i, k in extraction.states.items()}
-
-    def emit(self, result: Rel | None, root: Group) -> list[Step]:
-        for tree in self.extraction.deltas.values():
-            self.uses.update(n.step for n in _leaves(tree) if isinstance(n, Ref))
-        if isinstance(result, Ref):
-            self.uses[result.step] += 1
-        for i in self.extraction.states:
-            if i in self.extraction.deltas:
-                self._step(i)
-        if result is not None:
-            facts = self.extraction.facts
-            inlined = self._inline(result)
-            self.steps.append(
-                Publish(inlined, replace=False, growing=facts.growing(root), cluster=cluster(facts, root))
-            )
-        return self.steps
-
-    def _step(self, group: int) -> Rel:
-        """The relation to use for a delta: its tree, or a reference to the step that computes it."""
-        name = f"d{group}"
-        tree = self.extraction.deltas[group]
-        ref = Ref(name, tree.attrs)
-        if name in self.emitted:
-            return ref
-        kept = self.extraction.states.get(group)
-        inlined = self._hold_shared(self._inline(tree))
-        if kept is not None:
-            self.emitted.add(name)
-            self.steps.append(Keep(name, kept.name, Consolidate(inlined), base=False))
-            return ref
-        if self.uses[name] > 1 and any(isinstance(n, _HEAVY) for n in nodes(inlined)):
-            self.emitted.add(name)
-            self.steps.append(Pin(name, inlined))
-            return ref
-        return inlined
-
-    def _hold_shared(self, rel: Rel) -> Rel:
-        """Hold the keys and the changes that one tree uses twice, where computing them again would cost a join."""
-        while True:
-            edges = Counter(id(i) for n in nodes(rel) for i in n.inputs)
-            for n in nodes(rel):
-                shared = isinstance(n, Keys | Meeting | Partials) and edges[id(n)] > 1
-                if shared and any(isinstance(m, _HEAVY) for i in n.inputs for m in nodes(i)):
-                    name = f"h{len(self.steps)}"
-                    self.steps.append(Pin(name, n))
-                    rel = swap(rel, n, Ref(name, n.attrs))
-                    break
-            else:
-                return rel
-
-    def _inline(self, rel: Rel) -> Rel:
-        for n in list(nodes(rel)):
-            if isinstance(n, Load) and n.at == NEW:
-                group = self.by_state[n.state]
-                if group in self.extraction.deltas:
-                    self._step(group)
-
-        def change(n: Node) -> Rel:
-            inputs = tuple(self._step(int(i.step[1:])) if isinstance(i, Ref) else i for i in n.inputs)
-            return n.with_inputs(inputs)
-
-        return self._step(int(rel.step[1:])) if isinstance(rel, Ref) else rebuild(rel, change)
-
-
-def cluster(facts: Facts, root: Group) -> Attr | None:
-    """The column by which files of a large result are ordered: of its key where it has one, for rows leave by key.
-    Of some types a footer does not tell the range."""
-    for attr in (*facts.key(root), *root.attrs):
-        if attr.type in _RANGED or decimal_of(attr.type):
-            return attr
-    return None
-
-
-def _leaves(tree: Rel) -> list[Rel]:
-    return [i for n in nodes(tree) for i in n.inputs if not isinstance(i, Node)]
 
 
 def partial_group(memo: Memo, group: Group) -> int:

@@ -1,16 +1,25 @@
-"""What may be rewritten into what: the rules, in the order in which the simple planner prefers them."""
+"""What may be rewritten into what.
+
+``RELATIONAL`` and ``DELTA`` are the rules among which the simple planner chooses, in the order of its preference.
+Choosing by cost has ``METHODS`` besides: the families of rules that maintain a query in one way.
+"""
 
 from headrace.rules.delta.aggregate import merge_partials, regroup_touched
 from headrace.rules.delta.join import telescope_join
 from headrace.rules.delta.linear import pass_delta
 from headrace.rules.delta.pair_join import rejoin_keys, rejoin_left
 from headrace.rules.delta.window import redo_partitions
+from headrace.rules.hov import join_views, split_member
+from headrace.rules.im2 import carry_parts, merge_parts
+from headrace.rules.ojv import lose_matched, refate_met
 from headrace.rules.relational.flatten_join import flatten_join
 from headrace.rules.relational.match_counts import match_counts
+from headrace.rules.relational.outer_parts import split_outer
 from headrace.rules.relational.partial_states import partial_states
 from headrace.rules.relational.split_distinct import split_distinct
-from headrace.rules.rule import Rule, rule
-from headrace.rules.version.difference import recompute_operator
+from headrace.rules.rule import ANY, CHANGES, Link, Rule, rule
+from headrace.rules.version.difference import recompute_operator, take_difference
+from headrace.rules.version.merge import merge_delta
 
 RELATIONAL: tuple[Rule, ...] = (flatten_join, match_counts, split_distinct, partial_states)
 
@@ -25,4 +34,19 @@ DELTA: tuple[Rule, ...] = (
     recompute_operator,
 )
 
-__all__ = ["DELTA", "RELATIONAL", "Rule", "rule"]
+INTER: tuple[Rule, ...] = (split_outer, carry_parts, merge_parts, lose_matched, refate_met, split_member, join_views)
+
+VERSION: tuple[Rule, ...] = (merge_delta, take_difference)
+
+RULES: tuple[Rule, ...] = (*RELATIONAL, *DELTA, *INTER, *VERSION)
+
+# What each method has besides rules that are its own. HOV is about joins; outer joins are maintained as by IM-1.
+METHODS: dict[str, frozenset[str]] = {
+    "IM-1": frozenset({ANY, CHANGES, "IM-1"}),
+    "IM-2": frozenset({ANY, CHANGES, "IM-2"}),
+    "OJV": frozenset({ANY, CHANGES, "OJV"}),
+    "HOV": frozenset({ANY, CHANGES, "IM-1", "HOV"}),
+    "recompute": frozenset({ANY}),
+}
+
+__all__ = ["ANY", "CHANGES", "DELTA", "INTER", "METHODS", "RELATIONAL", "RULES", "VERSION", "Link", "Rule", "rule"]

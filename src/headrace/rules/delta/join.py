@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.ir.rel import Delta, Join, Node, Rel, Snapshot, prune, union
+from headrace.ir.rel import Delta, Join, Node, Project, Rel, Snapshot, prune, union
 from headrace.ir.time import NEW, OLD
 from headrace.memo.memo import Memo
 from headrace.rules.rule import rule
@@ -19,16 +19,17 @@ from headrace.rules.rule import rule
 
 @rule("delta", "bilinear", Join)
 def telescope_join(join: Join, memo: Memo) -> Iterator[Node]:
-    terms: list[Rel] = []
-    for moving in range(len(join.members)):
-        members: list[Rel] = [
-            Delta(m, OLD, NEW) if i == moving else Snapshot(m, NEW if i < moving else OLD)
-            for i, m in enumerate(join.members)
-        ]
-        order = outwards(join, moving)
-        term = Join(tuple(members[i] for i in order), join.equals, join.residual)
-        terms.append(prune(term, join.attrs))
-    yield union(*terms) if len(terms) > 1 else terms[0].inputs[0]  # type: ignore[attr-defined]
+    terms = [term(join, moving) for moving in range(len(join.members))]
+    yield union(*terms) if len(terms) > 1 else terms[0].input  # type: ignore[misc]
+
+
+def term(join: Join, moving: int) -> Project:
+    """What the change of one member gives, when those before it have moved and those after it have not."""
+    members: list[Rel] = [
+        Delta(m, OLD, NEW) if i == moving else Snapshot(m, NEW if i < moving else OLD)
+        for i, m in enumerate(join.members)
+    ]
+    return prune(Join(tuple(members[i] for i in outwards(join, moving)), join.equals, join.residual), join.attrs)
 
 
 def outwards(join: Join, start: int) -> list[int]:

@@ -20,7 +20,7 @@ from headrace.memo.memo import Memo
 from headrace.rules.rule import rule
 
 
-@rule("delta", "keyed", PairJoin)
+@rule("delta", "keyed", PairJoin, families=("IM-1",))
 def rejoin_keys(join: PairJoin, memo: Memo) -> Iterator[Node]:
     if not join.keys:
         return
@@ -35,7 +35,7 @@ def rejoin_keys(join: PairJoin, memo: Memo) -> Iterator[Node]:
     yield union(at(NEW), Negate(at(OLD)))
 
 
-@rule("delta", "keyed", PairJoin)
+@rule("delta", "keyed", PairJoin, families=("IM-1",))
 def rejoin_left(join: PairJoin, memo: Memo) -> Iterator[Node]:
     if join.kind == "full outer":
         return

@@ -13,7 +13,7 @@ from headrace.memo.memo import Memo
 from headrace.rules.rule import rule
 
 
-@rule("relational", "bilinear", Join)
+@rule("relational", "bilinear", Join, leaves=("split_member",))
 def flatten_join(join: Join, memo: Memo) -> Iterator[Node]:
     for place, member in enumerate(join.members):
         inner = _inner_join(member, memo)

@@ -24,7 +24,7 @@ from headrace.memo.props import Facts
 from headrace.rules.rule import rule
 
 
-@rule("relational", "match counts", PairJoin)
+@rule("relational", "match counts", PairJoin, families=("IM-1",))
 def match_counts(join: PairJoin, memo: Memo) -> Iterator[Node]:
     if not join.equi or not join.keys or join.kind == "left single":
         return

@@ -1,0 +1,143 @@
+"""The runs of a view: when each happens, what an hour of it costs beside the others, and whether it delivers.
+
+A timeline is T and Q of a planning problem (Tempura §2.1). Two kinds are in use. A *refresh* has one run that is like
+all others after it: its states are there before it, and must be there after it. A *progressive* timeline begins with
+nothing and ends with its last run; runs before the last may work ahead at a lower price and deliver nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from math import isfinite
+
+from headrace.errors import ConfigError
+
+When = str | int | float | datetime
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its name for people, the price of its seconds beside those of other runs, and whether the result must
+    be up to date after it."""
+
+    name: str
+    weight: float = 1.0
+    delivers: bool = True
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Runs in the order of time. ``steady`` says that the one run comes again and again."""
+
+    runs: tuple[Run, ...]
+    steady: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ConfigError("TIMELINE", "a timeline has no run", hint="give at least one time")
+        if self.steady and len(self.runs) != 1:
+            raise ConfigError("TIMELINE", "a run that comes again and again is one run", hint="use runs([...])")
+        if not self.runs[-1].delivers:
+            raise ConfigError(
+                "TIMELINE", "the last run of a timeline delivers nothing", hint="leave it out, or let it deliver"
+            )
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def rest(self, done: int) -> Timeline:
+        """The runs after the first ``done``, which is what is planned again when arrivals were not as expected."""
+        return Timeline(self.runs[done:], self.steady)
+
+    def __str__(self) -> str:
+        shown = (f"{r.name} (weight {r.weight:g}{', delivers' if r.delivers else ''})" for r in self.runs)
+        return ", ".join(shown)
+
+
+REFRESH = Timeline((Run("refresh"),), steady=True)
+
+
+def runs(
+    times: Sequence[When],
+    *,
+    weights: Sequence[float] | None = None,
+    deliver: str | Sequence[When] = "last",
+) -> Timeline:
+    """A progressive timeline: ``runs(["14:00", "19:00", "24:00"], weights=[0.25, 0.3, 1], deliver="last")``.
+
+    ``times`` rise: clock times of a day, dates with times, or numbers. A weight is what a second of a run costs beside
+    a second of another; without weights all cost the same. ``deliver`` says after which runs the result must be up to
+    date: after the "last", after "every" run, or after some of the times.
+    """
+    if isinstance(times, str) or not times:
+        raise ConfigError("TIMELINE", f"{times!r} is no list of times", hint='write runs(["14:00", "24:00"])')
+    order = [_moment(t) for t in times]
+    for (before, a), (after, b) in pairwise(zip(order, times, strict=True)):
+        if before[0] != after[0]:
+            raise ConfigError("TIMELINE", f"{a!r} and {b!r} are not times of one kind", hint="write all in one form")
+        if after[1] <= before[1]:
+            raise ConfigError("TIMELINE", f"a run at {b!r} cannot come after one at {a!r}", hint="let times rise")
+    return Timeline(
+        tuple(
+            Run(str(t), weight, delivers)
+            for t, weight, delivers in zip(times, _weights(weights, times), _delivering(deliver, times), strict=True)
+        )
+    )
+
+
+def _weights(weights: Sequence[float] | None, times: Sequence[When]) -> list[float]:
+    if weights is None:
+        return [1.0] * len(times)
+    if len(weights) != len(times):
+        raise ConfigError("WEIGHTS", f"{len(weights)} weights for {len(times)} runs", hint="give one for each run")
+    found = []
+    for weight in weights:
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not isfinite(weight) or weight <= 0:
+            raise ConfigError("WEIGHTS", f"{weight!r} is no weight", hint="a weight is a number above 0")
+        found.append(float(weight))
+    return found
+
+
+def _delivering(deliver: str | Sequence[When], times: Sequence[When]) -> list[bool]:
+    if deliver == "last":
+        return [False] * (len(times) - 1) + [True]
+    if deliver == "every":
+        return [True] * len(times)
+    unknown = [deliver] if isinstance(deliver, str) else [t for t in deliver if t not in times]
+    if unknown:
+        raise ConfigError(
+            "DELIVER", f"there is no run {unknown[0]!r}", hint='write deliver="last", "every", or some of the times'
+        )
+    found = [t in deliver for t in times]
+    if not found[-1]:
+        raise ConfigError("DELIVER", f"the last run, {times[-1]!r}, delivers nothing", hint="add it, or leave it out")
+    return found
+
+
+def _moment(time: When) -> tuple[str, float]:
+    """What kind of time it is, and a number that rises with it."""
+    match time:
+        case bool():
+            pass
+        case int() | float() if isfinite(time):
+            return "number", float(time)
+        case datetime():
+            return ("instant" if time.tzinfo else "date"), time.timestamp()
+        case str():
+            hour, colon, minute = time.strip().partition(":")
+            if (
+                colon
+                and hour.isdigit()
+                and minute.isdigit()
+                and int(minute) < 60
+                and int(hour) * 60 + int(minute) <= 1440
+            ):
+                return "clock", int(hour) * 60.0 + int(minute)
+            try:
+                return _moment(datetime.fromisoformat(time.strip()))
+            except ValueError:
+                pass
+    raise ConfigError("TIMELINE", f"{time!r} is no time", hint='write "14:00", "2025-01-31 14:00" or a number')

@@ -1,0 +1,427 @@
+"""The best plan of runs, given what is kept between them: dynamic programming over points.
+
+In a run every point of the space has a temporal domain: what is old can be computed as soon as the run before it, what
+has moved only now (Tempura §6.1). A point that was computed earlier is a state: saved then, loaded now. So with the
+states of each run given, each run is searched by itself:
+
+    cost(point) = min over its ways: cost of the operations + cost of the points that they read
+
+and what a state costs is paid once, in the run that saves it, however many points load it (§6.2, §6.3). Which states
+to keep is chosen in ``planner.share``.
+
+What operations cost and how many rows they have does not depend on the states, so it is asked of the model once for
+each run; judging another set of states is then mere adding up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from headrace.ir.rel import Constant, Delta, Keys, Node, Rel, Snapshot, Source, Union
+from headrace.ir.time import NEW, OLD, Situation, Version
+from headrace.memo.props import Facts
+from headrace.planner.problem import AnyModel
+from headrace.planner.space import (
+    ANEW,
+    CHANGE,
+    NONE,
+    OPERATOR,
+    ROWS,
+    Input,
+    Moved,
+    Point,
+    Program,
+    Relation,
+    Rules,
+    Space,
+)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to have a point: what its operations cost, and the points that they read with how often."""
+
+    cost: float
+    reads: tuple[tuple[Point, int], ...]
+    program: Program | None = None
+    rules: Rules = ()
+
+
+_READ = Way(0.0, ())
+
+
+class Graph:
+    """All points of one run and the ways to have them, priced by a model. ``first`` says that nothing was there before
+    the run: nothing is old, and everything is read anew."""
+
+    def __init__(self, space: Space, situation: Situation, model: AnyModel, *, first: bool = False) -> None:
+        self.space = space
+        self.model = model
+        self.first = first
+        self.facts = Facts(space.memo, situation)
+        self.moved = space.facts.sources(space.root) if first else situation.moved
+        self._sizes: dict[int, Any] = {}
+        self._at: dict[Point, Any] = {}
+        self._ways: dict[Point, tuple[Way, ...]] = {}
+        self._moves: dict[int, Moved] = {}
+        self._families: dict[frozenset[str] | None, dict[Point, tuple[Way, ...]]] = {}
+        self._scans: dict[Point, float] = {}
+
+    def moves(self, tvr: int) -> Moved:
+        """The sources of a Tvr that move in the run."""
+        if tvr not in self._moves:
+            self._moves[tvr] = self.space.tvrs[tvr].sources & self.moved
+        return self._moves[tvr]
+
+    def rows(self, tvr: int, at: Moved) -> Point:
+        return Point(ROWS, tvr, at & self.moves(tvr))
+
+    def newest(self, tvr: int) -> Point:
+        """The newest rows of a Tvr, where nothing else depends on them being those that were there before."""
+        kind = ROWS if self.space.tvrs[tvr].repeatable else ANEW
+        return Point(kind, tvr, self.moves(tvr))
+
+    def operator(self, tvr: int) -> Point:
+        return Point(OPERATOR, tvr, self.moves(tvr))
+
+    def change(self, tvr: int, since: Moved = NONE, until: Moved | None = None) -> Point | None:
+        """The change of a Tvr between two versions; None where it has none."""
+        mine = self.moves(tvr)
+        until = mine if until is None else until & mine
+        since = since & mine
+        return None if since == until else Point(CHANGE, tvr, until, since)
+
+    def size(self, point: Point) -> Any:
+        """What the model expects of a point."""
+        if point not in self._at:
+            relation = self.space.tvrs[point.tvr]
+            of: Rel = relation.first if isinstance(relation.first, Source) else relation.group
+            node: Node
+            if point.kind == CHANGE:
+                node = Delta(of, self._version(point.since, point.tvr), self._version(point.until, point.tvr))
+            else:
+                node = Snapshot(of, self._version(point.until, point.tvr))
+            self._at[point] = self.model.estimate(node, (self.tvr_size(point.tvr),))
+        return self._at[point]
+
+    def tvr_size(self, tvr: int) -> Any:
+        if tvr not in self._sizes:
+            node = self.space.tvrs[tvr].first
+            inputs = tuple(self.tvr_size(self.space.memo.find(i).id) for i in node.inputs)
+            self._sizes[tvr] = self.model.estimate(node, inputs)
+        return self._sizes[tvr]
+
+    def scan(self, point: Point) -> float:
+        if point not in self._scans:
+            self._scans[point] = self.model.scan(self.size(point))
+        return self._scans[point]
+
+    def several(self, point: Point, once: float, times: int) -> float:
+        """What it costs that one relation reads a point several times: it is computed each time, or once and held."""
+        if self.space.tvrs[point.tvr].leaf:
+            return times * once
+        return min(times * once, once + self.model.save(self.size(point)) + times * self.scan(point))
+
+    def ways(self, point: Point) -> tuple[Way, ...]:
+        """Every way to have a point but reading it from a state."""
+        if point not in self._ways:
+            self._ways[point] = tuple(self._found(point))
+        return self._ways[point]
+
+    def allowed(self, point: Point, families: frozenset[str] | None) -> tuple[Way, ...]:
+        """The ways to a point by rules of some families."""
+        known = self._families.setdefault(families, {})
+        if point not in known:
+            known[point] = tuple(w for w in self.ways(point) if self.space.allowed(w.rules, families))
+        return known[point]
+
+    def _version(self, moved: Moved, tvr: int) -> Version:
+        mine = self.moves(tvr)
+        if not moved and mine:
+            return OLD
+        return NEW if moved == mine else Version(moved)
+
+    def _found(self, point: Point) -> Iterable[Way]:
+        relation = self.space.tvrs[point.tvr]
+        if relation.leaf:
+            yield self._leaf(relation, point)
+            return
+        newest = point.until == self.moves(point.tvr)
+        match point.kind:
+            case "operator":
+                for program in relation.operators:
+                    yield from self._run(program, NONE, point.until, point, anew=newest)
+            case "anew":
+                yield Way(0.0, ((point._replace(kind=OPERATOR), 1),), None, (("query",),))
+                yield Way(0.0, ((point._replace(kind=ROWS), 1),), None, (("query",),))
+            case "rows":
+                if relation.repeatable:
+                    yield Way(0.0, ((point._replace(kind=OPERATOR), 1),), None, (("query",),))
+                if point.until and relation.merges and not self.first:
+                    old, change = Point(ROWS, point.tvr, NONE), self.change(point.tvr, NONE, point.until)
+                    assert change is not None
+                    yield Way(0.0, ((old, 1), (change, 1)), None, (("merge_delta",),))
+            case "change":
+                for program in () if self.first else relation.changes:
+                    if all(self.facts.growing(self.space.tvrs[g].group) for g in program.grows):
+                        yield from self._run(program, point.since, point.until, point)
+
+    def _leaf(self, relation: Relation, point: Point) -> Way:
+        node: Node = relation.first
+        if isinstance(node, Source) and point.kind == CHANGE:
+            node = Delta(node, OLD, NEW)
+        elif isinstance(node, Source):
+            node = Snapshot(node, NEW if point.until else OLD)
+        assert isinstance(node, Constant | Snapshot | Delta)
+        return Way(self.model.price(node, (), self.size(point)), (), None, (("query",),))
+
+    def _run(self, program: Program, since: Moved, until: Moved, point: Point, *, anew: bool = False) -> Iterable[Way]:
+        """A program between two versions; nothing where all that it would give is empty."""
+        live = self.live(program, since, until)
+        if live is None:
+            return
+        cost, sizes, reads = 0.0, dict[int, Any](), []
+        last = len(program.operations) - 1
+        for number, kept in sorted(live.items()):
+            operation = program.operations[number]
+            inputs = []
+            for i in kept:
+                if i.operation is not None:
+                    inputs.append(sizes[i.operation])
+                    continue
+                read = self.read(i, since, until, point, anew=anew)
+                assert read is not None
+                reads.append(read)
+                inputs.append(self.size(read))
+            node = narrowed(operation.node, operation.inputs, kept)
+            whole = number == last and point.kind != CHANGE
+            sizes[number] = self.size(point) if whole else self.model.estimate(node, tuple(inputs))
+            cost += self.model.price(node, tuple(inputs), sizes[number])
+        yield Way(cost, tuple(Counter(reads).items()), program, program.rules)
+
+    def live(self, program: Program, since: Moved, until: Moved) -> dict[int, tuple[Input, ...]] | None:
+        """The operations that are done, each with those of its inputs that are not empty; None where there are none.
+        A change that is empty takes with it whatever multiplies by it."""
+        kept: list[tuple[Input, ...] | None] = []
+        for operation in program.operations:
+            inputs = tuple(i for i in operation.inputs if not self._empty(i, since, until, kept))
+            whole = bool(inputs) if isinstance(operation.node, Union | Keys) else len(inputs) == len(operation.inputs)
+            kept.append(inputs if whole else None)
+        if kept[-1] is None:
+            return None
+        found: dict[int, tuple[Input, ...]] = {}
+        waiting = [len(kept) - 1]
+        while waiting:
+            number = waiting.pop()
+            ours = kept[number]
+            if number not in found and ours is not None:
+                found[number] = ours
+                waiting += [i.operation for i in ours if i.operation is not None]
+        return found
+
+    def _empty(self, i: Input, since: Moved, until: Moved, kept: list[tuple[Input, ...] | None]) -> bool:
+        if i.operation is not None:
+            return kept[i.operation] is None
+        return i.kind == CHANGE and self.change(i.tvr, since, until) is None
+
+    def read(self, i: Input, since: Moved, until: Moved, point: Point, *, anew: bool = False) -> Point | None:
+        """The point that an input of a program stands for. A delta that needs the newest rows of its own Tvr needs them
+        computed: what they are is what it is asked for."""
+        if i.kind == CHANGE:
+            return self.change(i.tvr, since, until)
+        if point.kind == OPERATOR:
+            return self.newest(i.tvr) if anew else self.rows(i.tvr, until)
+        at = until if i.at.everything else since | (until & i.at.moved)
+        if i.tvr == point.tvr and at & self.moves(i.tvr) == point.until:
+            return Point(OPERATOR, i.tvr, point.until)
+        return self.rows(i.tvr, at)
+
+
+def narrowed(node: Node, inputs: tuple[Input, ...], kept: tuple[Input, ...]) -> Node:
+    """A union or a set of keys without the inputs that are empty."""
+    if len(kept) == len(inputs):
+        return node
+    places = [p for p, i in enumerate(inputs) if i in kept]
+    if isinstance(node, Union):
+        branches, orders = tuple(node.branches[p] for p in places), tuple(node.orders[p] for p in places)
+        return replace(node, branches=branches, orders=orders)
+    assert isinstance(node, Keys)
+    return replace(node, members=tuple(node.members[p] for p in places), on=tuple(node.on[p] for p in places))
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What one run has and does with it: Tvrs that were kept before it, those kept after it, points that it holds
+    because several others read them, and whether a result was published before."""
+
+    had: frozenset[int] = frozenset()
+    keep: frozenset[int] = frozenset()
+    pins: frozenset[Point] = frozenset()
+    delivers: bool = True
+    published: bool = True
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that a run does: what it costs, the point that is computed, the way to it, and whether it takes the
+    place of what is there (``anew``) or is added to it."""
+
+    cost: float
+    point: Point | None
+    way: Way
+    anew: bool
+
+
+class Valuation:
+    """The least costs of a run's points under one keeping, by rules of some families."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        keeping: Keeping,
+        families: frozenset[str] | None = None,
+        known: Mapping[Point, tuple[float, Way]] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.keeping = keeping
+        self.families = families
+        self._best: dict[Point, tuple[float, Way]] = dict(known or {})
+        self._computed: dict[Point, tuple[float, Way]] = {}
+        self._upkeep: dict[int, Work] = {}
+
+    def changed(self, keeping: Keeping) -> Valuation:
+        """The same for another keeping; only what depends on the difference is computed anew."""
+        one, space = self.keeping, self.graph.space
+        differ = (one.had ^ keeping.had) | (one.keep ^ keeping.keep) | {p.tvr for p in one.pins ^ keeping.pins}
+        stale = frozenset[int]().union(*(space.above[i] for i in differ)) if differ else frozenset[int]()
+        known = {p: best for p, best in self._best.items() if p.tvr not in stale}
+        return Valuation(self.graph, keeping, self.families, known)
+
+    @cached_property
+    def total(self) -> float:
+        """What the run costs."""
+        held = sum(self.computed(p)[0] + self.graph.model.save(self.graph.size(p)) for p in self.keeping.pins)
+        kept = sum(self.upkeep(i).cost for i in sorted(self.keeping.keep))
+        return held + kept + (self.delivery.cost if self.keeping.delivers else 0.0)
+
+    def upkeep(self, tvr: int) -> Work:
+        """How a Tvr is kept at least cost: by adding its change to what is there, or anew."""
+        if tvr not in self._upkeep:
+            graph, change = self.graph, self.graph.change(tvr)
+            options: list[Work] = []
+            if tvr in self.keeping.had:
+                cost, way = (0.0, _READ) if change is None else self.computed(change)
+                saved = 0.0 if change is None else graph.model.save(graph.size(change))
+                options.append(Work(cost + saved, change, way, False))
+            if change is not None or not options:
+                anew = graph.operator(tvr)
+                cost, way = self.computed(anew)
+                options.append(Work(cost + graph.model.save(graph.size(anew)), anew, way, True))
+            self._upkeep[tvr] = min(options, key=lambda o: o.cost)
+        return self._upkeep[tvr]
+
+    @cached_property
+    def delivery(self) -> Work:
+        """How the result is published at least cost: its change, or all of it."""
+        graph, root = self.graph, self.graph.space.root
+        whole, publish = graph.newest(root.id), self.graph.model.publish
+        size, options = graph.size(whole), list[Work]()
+        if self.keeping.published:
+            change = graph.change(root.id)
+            if change is None:
+                return Work(0.0, None, _READ, False)
+            cost, way = self.value(change)
+            growing = graph.facts.growing(root)
+            cost += publish(graph.size(change), size, replaces=False, growing=growing)
+            options.append(Work(cost, change, way, False))
+        cost, way = self.value(whole)
+        options.append(Work(cost + publish(size, size, replaces=True, growing=False), whole, way, True))
+        return min(options, key=lambda o: o.cost)
+
+    def value(self, point: Point) -> tuple[float, Way]:
+        """The least cost of having a point, by reading it where it is kept or held, and the way to it."""
+        if point not in self._best:
+            self._best[point] = (inf, _READ)  # a way to a point that leads through it is none
+            read = self.reading(point)
+            self._best[point] = self.computed(point) if read is None else (read, _READ)
+        return self._best[point]
+
+    def reading(self, point: Point) -> float | None:
+        """What it costs to read a point from a state or from what is held; None where it is in neither."""
+        had, keep = point.tvr in self.keeping.had, point.tvr in self.keeping.keep
+        if point in self.keeping.pins:
+            return self.graph.scan(point)
+        if not (had or keep) or point.kind == OPERATOR:
+            return None
+        mine = self.graph.moves(point.tvr)
+        if point.kind == CHANGE:
+            if not (had and keep) or point.since or point.until != mine:
+                return None
+            if self.upkeep(point.tvr).anew:
+                old, new = Point(ROWS, point.tvr, NONE), Point(ROWS, point.tvr, mine)
+                return self.graph.scan(old) + self.graph.scan(new)
+            return self.graph.scan(point)
+        same = had or point.kind == ANEW or self.graph.space.tvrs[point.tvr].repeatable
+        return self.graph.scan(point) if (had and not point.until) or (keep and same and point.until == mine) else None
+
+    def computed(self, point: Point) -> tuple[float, Way]:
+        """The least cost of computing a point, and the way to do it."""
+        if point not in self._computed:
+            self._computed[point] = self._least(point)
+        return self._computed[point]
+
+    def _least(self, point: Point) -> tuple[float, Way]:
+        least, best, known = inf, _READ, self._best
+        for way in self.graph.allowed(point, self.families):
+            cost = way.cost
+            for read, times in way.reads:
+                found = known.get(read)
+                once = (self.value(read) if found is None else found)[0]
+                cost += once if times == 1 else self.graph.several(read, once, times)
+                if cost >= least:
+                    break
+            else:
+                least, best = cost, way
+        return least, best
+
+    # --- what was chosen
+
+    def work(self) -> list[Work]:
+        """What the run is there for: states first, then the result."""
+        found = [self.upkeep(i) for i in sorted(self.keeping.keep)]
+        return [w for w in (*found, *((self.delivery,) if self.keeping.delivers else ())) if w.point is not None]
+
+    def uses(self) -> Counter[Point]:
+        """How often each point is read that is neither in a state nor held; each that is computed counts once."""
+        found: Counter[Point] = Counter()
+        done: set[Point] = set()
+
+        def visit(point: Point, way: Way) -> None:
+            if point not in done:
+                done.add(point)
+                for read, times in way.reads:
+                    if self.reading(read) is None:
+                        found[read] += times
+                        visit(read, self.value(read)[1])
+
+        for work in self.work():
+            assert work.point is not None
+            visit(work.point, work.way)
+        for point in self.keeping.pins:
+            visit(point, self.computed(point)[1])
+        return found
+
+    def shared(self) -> frozenset[Point]:
+        """The points that cost less when they are computed once and held than where each reader computes them."""
+        graph, found = self.graph, set()
+        for point, times in self.uses().items():
+            if times > 1 and point.kind != OPERATOR and not graph.space.tvrs[point.tvr].leaf:
+                cost, scan = self.value(point)[0], graph.scan(point)
+                if (times - 1) * cost > times * scan + graph.model.save(graph.size(point)):
+                    found.add(point)
+        return frozenset(found)
