@@ -56,7 +56,8 @@ def test_prices_before_any_run_and_what_runs_make_of_them(spark: SparkSession, t
     view.refresh()
     assert set(commit(view)["correction"]["factors"]) == {"full"}  # type: ignore[index]
     add(tmp_path / "facts", "delta", 400, 2)
-    assert view.refresh().method == "incremental"
+    report = view.refresh()
+    assert (report.method, report.estimated) == ("incremental", None)
     last = commit(view)
     assert len(last["correction"]["factors"]) == 2  # type: ignore[index]
     (join,) = (o for o in view.explain_data()["operators"] if o["operator"] == "Join")
@@ -65,6 +66,9 @@ def test_prices_before_any_run_and_what_runs_make_of_them(spark: SparkSession, t
     for rows, change in last["lessons"].values():  # type: ignore[attr-defined]
         assert 0.5 < change < 2
         assert 0.5 < rows < 2
+    add(tmp_path / "facts", "more", 400, 4)
+    again = view.refresh()
+    assert again.estimated == pytest.approx(report.seconds, rel=0.5)
     assert view.check().agrees
 
 

@@ -53,7 +53,7 @@ def test_the_truth_is_learned_in_a_few_runs(join: float, kept: float, groups: fl
     for _ in range(12):
         lessons = feedback.after(lessons, GROUPS, Statistics(FACTS), truth)
     seen = expected(lessons)
-    assert lessons[operator_key(JOIN)].change == pytest.approx(join, rel=0.02)
+    assert lessons.get(operator_key(JOIN), Learned()).change == pytest.approx(join, rel=0.02)
     assert seen[id(JOIN)].change.rows == pytest.approx(joined, rel=0.05)
     assert seen[id(FILTER)].change.rows == pytest.approx(filtered, rel=0.1)
 
@@ -70,7 +70,12 @@ def test_an_old_lesson_fades() -> None:
     for _ in range(12):
         truth = {id(JOIN): Counted(None, expected({})[id(JOIN)].change.rows)}
         lessons = feedback.after(lessons, GROUPS, Statistics(FACTS), truth)
-    assert lessons[operator_key(JOIN)].change == pytest.approx(1, rel=0.01)
+    assert lessons.get(operator_key(JOIN), Learned()).change == pytest.approx(1, rel=0.01)
+
+
+def test_what_the_query_has_not_any_more_is_forgotten() -> None:
+    old = {operator_key(JOIN): Learned(2.0, 3.0), "gone": Learned(5.0, 5.0)}
+    assert feedback.after(old, GROUPS, Statistics(FACTS), {}) == {operator_key(JOIN): Learned(2.0, 3.0)}
 
 
 def test_a_few_rows_teach_nothing() -> None:

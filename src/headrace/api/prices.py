@@ -28,7 +28,7 @@ def known_prices(warehouse: Path, cores: int) -> Prices:
                 raise ConfigError(
                     "BAD_PRICES",
                     f"the prices in {file} cannot be read: {problem}",
-                    hint="run `headrace calibrate` again, or remove the file",
+                    hint="remove the file, and run `headrace calibrate` for a new one",
                 ) from problem
     return replace(Prices(), cores=float(max(cores, 1)))
 

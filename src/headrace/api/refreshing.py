@@ -260,7 +260,12 @@ class Refreshing:
             elif not state.sound():
                 state.table.drop()
         pace = Pace(last["paces"], last.get("step_paces", {})) if last else Pace()
+        asks = bool(plan.steps) and not have and view.refresh_policy != "FULL" and self.expected.worth_asking
+        kind, price = self.expected.kind(plan), self.expected.price(plan) if asks else None  # as tables are before it
+        correction, held = self.expected.correction, frozenset(view._memory.held)
         expected = pace.runs.get(method)
+        if price is not None and correction.tried(kind):
+            expected = correction.expected(kind, price)
         rows_in = _rows_in(view, since, until)
         why = str(reason) if reason else None
         self.progress(RunBegan(view.name, method, why, len(plan.steps), rows_in, expected))
@@ -268,9 +273,6 @@ class Refreshing:
         segments = {n: s.segments() for n, s in view._states.items()} if plan.situation else {}
         folding = Folding(**last.get("folding", {})) if last and plan.situation else Folding()
         read = any(view.name in other.below for other in view.warehouse.views.values())
-        asks = bool(plan.steps) and not have and view.refresh_policy != "FULL" and self.expected.worth_asking
-        held = frozenset(view._memory.held)
-        kind, price = self.expected.kind(plan), self.expected.price(plan) if asks else None  # as tables are before it
         try:
             run = view._engine.run(
                 *(view.name, plan, view._sources, view._states, view._result, since, until),
@@ -288,7 +290,7 @@ class Refreshing:
             view._observer(Ran(plan, self.expected, held, report))
         pace = pace.after(method, report.seconds, report.steps)
         built = sum(s for name, s in report.steps.items() if name.startswith("index ") and name != "index new rows")
-        correction, lessons = self.expected.correction, self.expected.lessons
+        lessons = self.expected.lessons
         if price is not None:
             correction = correction.after(kind, report.seconds - built, price)
             lessons = self.expected.learned(run.measures.rows) if plan.situation else lessons

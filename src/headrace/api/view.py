@@ -106,8 +106,8 @@ class View:
         """How the view is maintained: each operator's method, the states, and the reason for each recompute."""
         return explain(self.explain_data())
 
-    def explain_data(self) -> dict[str, Any]:
-        """The same facts as plain data, for programs."""
+    def explain_data(self, *, costs: bool = True) -> dict[str, Any]:
+        """The same facts as plain data, for programs; without ``costs`` no source is looked at."""
         planner = self._planner
         plan = planner.load() if self.refresh_policy == "FULL" else planner.refresh(planner.worst)
         sizes = {n: s.table.again().bytes() for n, s in self._states.items()}
@@ -117,7 +117,7 @@ class View:
             policy=self.refresh_policy,
             seconds=last["paces"] if last else {},
             memory=self._memory.bytes(),
-            costs=self._costs(last) if self.refresh_policy != "FULL" else (),
+            costs=self._costs(last) if costs and self.refresh_policy != "FULL" else (),
         )
 
     def _costs(self, last: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def tell_notes(output: Output, project: Project) -> None:
 
 def upkeep(view: View) -> dict[str, Any]:
     """How a view will be maintained, what of it is recomputed on each run and why, and what it reads."""
-    data = view.explain_data()
+    data = view.explain_data(costs=False)
     recomputed = [{"operator": o["operator"], "reason": o["reason"]} for o in data["operators"] if o["reason"]]
     sources = {o["text"].removeprefix("Source ") for o in data["operators"] if o["operator"] == "Source"}
     return {

@@ -144,7 +144,7 @@ def _show(output: Output, data: dict[str, Any]) -> None:
     console.print(steps)
     if data["costs"]:
         console.print()
-        costs = table("for the next delta, by earlier runs", "rows", "seconds", right=("rows", "seconds"))
+        costs = table("for the next delta", "rows", "seconds", right=("rows", "seconds"))
         for cost in data["costs"]:
             costs.add_row(cost["plan"], count(cost["rows"]), seconds(cost["seconds"]))
         console.print(costs)

@@ -10,9 +10,9 @@ from headrace.cost.prices import Prices
 from headrace.ir.near import Near
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
 from headrace.ir.probe import Index, indexes
-from headrace.ir.rel import Delta, Load, Node, Ref, Rel, Snapshot
+from headrace.ir.rel import Delta, Load, Node, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD
-from headrace.ir.walk import leaves
+from headrace.ir.walk import leaves, nodes
 from headrace.stats.cardinality import Estimate, Known, estimate_tree
 from headrace.stats.estimate import drawn, width_of
 
@@ -175,11 +175,11 @@ class _PlanPricing:
             width = sum(width_of(a.type) for a in index.rel.attrs)
             if self.held is not None and name not in self.held:
                 rows = self._estimate(index.rel)
-                read = sum(self._estimate(leaf).rows for leaf in index.leaves)
-                pricing = Pricing(self.prices, read > SMALL)
+                reads = sum(self._estimate(leaf).rows for leaf in leaves(index.rel))
+                pricing = Pricing(self.prices, reads > SMALL)
                 costs[f"index {index}"] = self._tree(index.rel, pricing) + built(rows.rows, width, self.prices)
-            if index.source is not None:
-                new += self._estimate(Delta(index.source, OLD, NEW)).rows
+            held = (n.of for n in nodes(index.rel) if isinstance(n, Snapshot))
+            new += sum(self._estimate(Delta(of, OLD, NEW)).rows for of in held if isinstance(of, Source))
         if new:
             costs["index new rows"] = inserted(new, 0.0, self.prices) + self._fixed(new > SMALL)
         return costs

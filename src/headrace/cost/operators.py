@@ -120,8 +120,8 @@ class Pricing:
                 return self.joined(node, inputs, output)
             case PairJoin(keys=keys):
                 return self.paired(inputs[0], inputs[1], output.rows, keyed=bool(keys))
-            case Aggregate(keys=keys) | Partials(keys=keys):
-                return self.grouped(inputs[0], output, p.aggregate_row, keyed=bool(keys))
+            case Aggregate(keys=keys, calls=calls) | Partials(keys=keys, calls=calls):
+                return self.grouped(inputs[0], output, p.aggregate_row * (1 + len(calls)), keyed=bool(keys))
             case Keys():
                 total = Estimate(sum(i.rows for i in inputs), width=output.width)
                 return self.grouped(total, output, p.aggregate_row, keyed=True)
@@ -184,11 +184,10 @@ class Pricing:
         found = self.cpu(out * p.joined_row)
         if not keyed:
             return found + self.cpu(left.rows * right.rows * p.compare_pair) + self.broadcast(few)
+        if self.large and few.bytes > _BROADCAST:  # Spark sorts both sides where their keys meet
+            return found + self.sorted(left, spread=True) + self.sorted(right, spread=True)
         hashed = self.cpu(few.rows * p.build_row + many.rows * p.probe_row)
-        held = Cost(memory=few.rows * (_RECORD + few.width))
-        if few.bytes <= _BROADCAST:
-            return found + hashed + held + self.broadcast(few)
-        return found + hashed + held + self.shuffled(left) + self.shuffled(right)
+        return found + hashed + Cost(memory=few.rows * (_RECORD + few.width)) + self.broadcast(few)
 
     def broadcast(self, rows: Estimate) -> Cost:
         if not self.large:

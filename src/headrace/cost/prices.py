@@ -29,19 +29,19 @@ class Prices:
     joined_row: float = 0.06e-6  # that comes out
     compare_pair: float = 0.01e-6  # where no key finds matches
     # grouping and order
-    aggregate_row: float = 0.12e-6
+    aggregate_row: float = 0.12e-6  # finding its group, and again for each call
     group_row: float = 0.3e-6  # for each group that comes out
     consolidate_row: float = 0.4e-6
-    sort_row: float = 0.5e-6
+    sort_row: float = 0.35e-6
     # moving
-    shuffle_row: float = 0.15e-6
-    shuffle_byte: float = 4e-9
+    shuffle_row: float = 0.4e-6
+    shuffle_byte: float = 2e-9
     broadcast_byte: float = 8e-9
     # looking up in an index
-    lookup_row: float = 0.5e-6
-    found_row: float = 0.15e-6
+    lookup_row: float = 1.0e-6
+    found_row: float = 0.4e-6  # that comes out
     index_row: float = 0.7e-6  # building it
-    insert_row: float = 1.2e-6
+    insert_row: float = 0.7e-6
     # writing
     save_row: float = 0.9e-6
     save_byte: float = 6e-9

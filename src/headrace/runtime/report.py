@@ -33,10 +33,10 @@ class OperatorReport:
 class RefreshReport:
     """What one refresh did. ``method``: initial, incremental, full, unchanged or failed. A view that was computed from
     scratch says why in ``reason``, and for programs in ``code`` (``runtime.reason.CODES``). ``started`` is in seconds
-    since 1970; ``estimated`` are the seconds that earlier runs by the same method let expect; ``since`` and ``until``
-    are the positions of the sources; ``states`` are bytes on disk by state, ``memory`` bytes in memory by index;
-    ``files_skipped`` counts the files of sources and states that were not read because no key of the changes is in
-    their range."""
+    since 1970; ``estimated`` are the seconds that prices and earlier runs of its kind let expect; ``since`` and
+    ``until`` are the positions of the sources; ``states`` are bytes on disk by state, ``memory`` bytes in memory by
+    index; ``files_skipped`` counts the files of sources and states that were not read because no key of the changes is
+    in their range."""
 
     view: str
     run: int

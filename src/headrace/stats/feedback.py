@@ -34,15 +34,15 @@ def after(
     lessons: Mapping[str, Learned], query: Node, known: Known, counted: Mapping[int, Counted]
 ) -> dict[str, Learned]:
     """What is known once a run has counted, by ``id`` of the query's nodes. ``known`` tells of the sources in that run,
-    and nothing of operators."""
-    found = dict(lessons)
+    and nothing of operators. What was learned of operators that the query has not any more is forgotten."""
+    found: dict[str, Learned] = {}
     seen: dict[int, Estimate] = {}
     for node in nodes(query):
         guess = estimate(node, tuple(seen[id(i)] for i in node.inputs), known)
         truth = counted.get(id(node), Counted())
         if isinstance(node, _LEARNING):
             key = operator_key(node)
-            old = found.get(key, Learned())
+            old = found.get(key) or lessons.get(key, Learned())
             new = Learned(_mean(old.rows, truth.rows, guess.rows), _mean(old.change, truth.change, guess.change.rows))
             if new != Learned():
                 found[key] = new
