@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from headrace.api.shares import Shares
 from headrace.planner.front import Front, Point
 
-points = st.builds(Point, st.integers(0, 60), st.integers(0, 50).map(float))
+points = st.builds(lambda size, cost: Point(size, float(cost)), st.integers(0, 60), st.integers(0, 50))
 fronts = st.lists(points, max_size=4).map(lambda ps: Front([Point(0, 60.0), *ps]))
 
 

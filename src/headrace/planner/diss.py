@@ -5,8 +5,9 @@ cost added to the fronts of what it asks of its inputs, and of all these points 
 then one point of the root's front, so that all budgets up to the largest cost one search. The root is asked for its
 delta or for its full result, whichever costs less.
 
-A state that occurs in two places of the tree counts in both: the answer may then be less than the best, never too
-large.
+The answer is exact, with two bounds on the time it takes: in trees of more than ten joins fronts are thinned to
+hundreds of points, and a state that occurs in two places of the tree counts in both. The answer may then be less than
+the best, and is never too large.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections.abc import Callable
 
 from headrace.planner.actions import Action, Prices, actions
 from headrace.planner.demand import DELTA, FULL, Demand, Emits
-from headrace.planner.front import NOTHING, Front, Point
-from headrace.planner.operators import Forest, Operator, candidates
+from headrace.planner.front import MOST, NOTHING, Front, Point
+from headrace.planner.operators import HashJoin, Operator, candidates, walk
 
 _Split = Callable[[Front, Front, int], Front]
 
@@ -38,6 +39,8 @@ class Diss:
         self.limit = limit
         self.given = given
         self.split = split
+        joins = sum(isinstance(op, HashJoin) for op in walk(root))
+        self.most = round(MOST * min(10 / max(joins, 1), 1.0) ** 3)
         self._known: dict[tuple[int, Demand], Front] = {}
 
     def front(self) -> Front:
@@ -51,7 +54,7 @@ class Diss:
         key = (id(op), demand)
         if key not in self._known:
             points = (p for a in actions(op, demand, self.prices, self.given) for p in self._points(op, a))
-            self._known[key] = Front(points)
+            self._known[key] = Front(points).thinned(self.most)
         return self._known[key]
 
     def _points(self, op: Operator, action: Action) -> Front:
@@ -62,8 +65,6 @@ class Diss:
         found = Front([Point(own, action.seconds, tuple(c.name for c in action.holds))])
         for below, asked in zip(op.inputs, action.asks, strict=True):
             found = self.split(found, self._front(below, asked), self.limit)
-            if isinstance(op, Forest):
-                found = found.thinned()
         return found
 
 

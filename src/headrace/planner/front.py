@@ -7,23 +7,40 @@ of them up is exact for bytes (DISS §5, where the same is said of budgets).
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-_MOST = 300  # points of a front that is thinned
+MOST = 1_000  # points of a front, beyond which it is thinned
 
 
-@dataclass(frozen=True)
-class Point:
+_Names = tuple[Any, ...]  # names of states, and such tuples in turn: most points are dropped before one asks
+
+
+class Point(NamedTuple):
     """One choice: the memory it takes, what it costs, and the states that it holds."""
 
     bytes: int
     seconds: float
-    held: tuple[str, ...] = ()
+    names: _Names = ()
 
-    def __add__(self, other: Point) -> Point:
-        return Point(self.bytes + other.bytes, self.seconds + other.seconds, self.held + other.held)
+    @property
+    def held(self) -> tuple[str, ...]:
+        return tuple(_flat(self.names))
+
+    def __add__(self, other: Point) -> Point:  # type: ignore[override]
+        names = (self.names, other.names) if self.names and other.names else self.names or other.names
+        return Point(self.bytes + other.bytes, self.seconds + other.seconds, names)
+
+
+def _flat(names: _Names) -> Iterator[str]:
+    for name in names:
+        if isinstance(name, str):
+            yield name
+        else:
+            yield from _flat(name)
 
 
 class Front:
@@ -31,9 +48,16 @@ class Front:
 
     def __init__(self, points: Iterable[Point]) -> None:
         self.points: list[Point] = []
-        for p in sorted(points, key=lambda p: (p.bytes, p.seconds, p.held)):
+        for p in sorted(points, key=attrgetter("bytes", "seconds")):
             if not self.points or p.seconds < self.points[-1].seconds:
                 self.points.append(p)
+
+    @staticmethod
+    def of(points: list[Point]) -> Front:
+        """A front of points that are one already."""
+        made = Front(())
+        made.points = points
+        return made
 
     def __iter__(self) -> Iterator[Point]:
         return iter(self.points)
@@ -48,12 +72,26 @@ class Front:
 
     def added(self, other: Front, limit: int) -> Front:
         """The best of all ways to split each budget up to a limit between two, by trying every pair of points."""
-        return Front(a + b for a in self for b in other if a.bytes + b.bytes <= limit)
+        if len(self) == 1 or len(other) == 1:
+            one, many = (self, other) if len(self) == 1 else (other, self)
+            first = one.points[0]
+            return Front.of([first + p for p in many if first.bytes + p.bytes <= limit])
+        mine, theirs = ([(p.bytes, p.seconds) for p in f] for f in (self, other))
+        pairs = [
+            (m + n, s + t, i, j) for i, (m, s) in enumerate(mine) for j, (n, t) in enumerate(theirs) if m + n <= limit
+        ]
+        pairs.sort()
+        kept: list[Point] = []
+        least = math.inf
+        for _, seconds, i, j in pairs:  # only of those that stay the states are put together
+            if seconds < least:
+                least = seconds
+                kept.append(self.points[i] + other.points[j])
+        return Front.of(kept)
 
-    def thinned(self) -> Front:
-        """The same, where it has many points without those that differ least from their neighbours: adding up fronts of
-        many trees would take too long."""
-        step = -(-len(self) // _MOST)
+    def thinned(self, most: int = MOST) -> Front:
+        """The same, where it has very many points without some of them."""
+        step = -(-len(self) // most)
         return self if step <= 1 else Front([*self.points[:-1:step], self.points[-1]])
 
     def bisected(self, other: Front, limit: int) -> Front:
@@ -63,7 +101,7 @@ class Front:
 
         def at(budget: int) -> Point | None:
             pairs = (a + b for a in self if a.bytes <= budget and (b := other.best(budget - a.bytes)) is not None)
-            return min(pairs, key=lambda p: (p.seconds, p.bytes, p.held), default=None)
+            return min(pairs, key=lambda p: (p.seconds, p.bytes), default=None)
 
         def search(low: int, high: int, first: Point | None, last: Point | None) -> None:
             if last is None or (first is not None and first.seconds == last.seconds):

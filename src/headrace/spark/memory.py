@@ -93,7 +93,7 @@ class Memory:
     @property
     def possible(self) -> bool:
         """Whether rows can be looked up at all: in a cluster tasks are in other processes."""
-        return self.limit > 0 and self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
+        return self.most > 0 and self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
 
     def size(self, index: Index, rows: float) -> int | None:
         """The bytes that an index takes, or would take with so many rows; None for one that was tried and found too
