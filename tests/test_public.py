@@ -27,6 +27,7 @@ def test_the_public_names() -> None:
         "SourceError",
         "SourceReader",
         "StateError",
+        "Timeline",
         "View",
         "Warehouse",
         "__version__",
@@ -38,6 +39,7 @@ def test_the_public_names() -> None:
         "least_latency",
         "on_change",
         "on_demand",
+        "runs",
     ]
 
 

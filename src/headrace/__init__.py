@@ -10,6 +10,7 @@ from headrace.errors import (
     SourceError,
     StateError,
 )
+from headrace.ir.timeline import Timeline, runs
 from headrace.runtime.by_clock import cron, deadline, every
 from headrace.runtime.by_event import after_rows, downstream_of, on_change, on_demand
 from headrace.runtime.goal import Goal, least_latency
@@ -39,6 +40,7 @@ __all__ = [
     "SourceError",
     "SourceReader",
     "StateError",
+    "Timeline",
     "View",
     "Warehouse",
     "__version__",
@@ -50,4 +52,5 @@ __all__ = [
     "least_latency",
     "on_change",
     "on_demand",
+    "runs",
 ]

@@ -32,9 +32,10 @@ def check(view: View, wait: float) -> Check:
                     f'view "{view.name}" cannot be computed again on the data that it has seen: {cut}',
                     hint="refresh it: it is then computed from scratch",
                 )
+        shown = last.get("timeline", {}).get("shown", last["positions"])  # of the last run that delivered
         rows = view._result.rows()
         actual = view._engine.read(view._result)
-        expected = view._engine.batch_answer(view._query, view._sources, Reached(last["positions"]))
+        expected = view._engine.batch_answer(view._query, view._sources, Reached(shown))
     (missing, missing_rows), (surplus, surplus_rows) = view._engine.differences(actual, expected, _SHOWN)
     return Check(
         view=view.name,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.api.expected import Expected, Ran
 from headrace.api.operators import operators
@@ -37,12 +37,17 @@ _ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no
 
 
 def refresh(view: View, full: bool, progress: Progress) -> RefreshReport:
-    """Bring a view up to date, under its lease; a run that fails is told of in its history."""
+    """Bring a view up to date, under its lease."""
+    return attempt(view, progress, lambda started: Refreshing(view, started, progress).refresh(full))
+
+
+def attempt(view: View, progress: Progress, run: Callable[[float], RefreshReport]) -> RefreshReport:
+    """Do a run that began now; one that fails is told of in the view's history."""
     started = time.time()
     progress(Looking(view.name))
     try:
         view._reload()
-        report = Refreshing(view, started, progress).refresh(full)
+        report = run(started)
     except Exception as problem:
         with suppress(Exception):  # the problem itself is what the caller must see
             last = view._result.last_run()
@@ -250,12 +255,18 @@ class Refreshing:
         since: Reached,
         until: Reached,
         have: frozenset[str] = frozenset(),
+        *,
+        kept: frozenset[str] | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> RefreshReport:
+        """Do a plan and commit it. ``kept`` names the states that are left afterwards, where those are not all;
+        ``more`` is what else the commit says."""
         view, last = self.view, self.last
         if plan.situation is None:
             view._memory.clear()
         for name, state in view._states.items():
-            if last is not None and (plan.situation is not None or name in have):
+            there = last is not None and name in last["states"]
+            if last is not None and there and (plan.situation is not None or name in have):
                 state.table.rewind(last["states"][name])
             elif not state.sound():
                 state.table.drop()
@@ -295,6 +306,8 @@ class Refreshing:
             correction = correction.after(kind, report.seconds - built, price)
             lessons = self.expected.learned(run.measures.rows) if plan.situation else lessons
         folding = folding.after(segments, run.measures.scans, run.measures.folded)
+        if kept is not None:
+            view._states = {n: s for n, s in view._states.items() if n in kept}
         record = report.record()
         with effect("result committed"):
             view._result.commit(
@@ -317,6 +330,7 @@ class Refreshing:
                     "correction": correction.record(),
                     "lessons": feedback.record(lessons),
                     "record": record,
+                    **(more or {}),
                 },
             )
         view._quiet.clear()

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from headrace.api.check import check
 from headrace.api.expected import Expected, Ran
 from headrace.api.knowledge import Knowledge
+from headrace.api.progressive import advance, explain_runs
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
 from headrace.api.status import arrivals, last_run, position, unread
-from headrace.errors import HeadraceError, QueryError, StateError
+from headrace.errors import ConfigError, HeadraceError, QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.time import Reached, Situation
-from headrace.planner.explain import explain, explain_data
+from headrace.ir.timeline import Timeline
+from headrace.planner.explain import explain, explain_data, explain_timeline
 from headrace.planner.simple import Planner
 from headrace.runtime.arrivals import KEPT, Prediction, predict
 from headrace.runtime.arrivals import History as Arrivals
@@ -56,8 +58,10 @@ class View:
         conf: Mapping[str, str],
         goal: Goal,
         comment: str | None,
+        timeline: Timeline | None = None,
     ) -> None:
         self.warehouse = warehouse
+        self.timeline = timeline
         self.name = name
         self.query = query
         self.refresh_policy = refresh_policy
@@ -78,10 +82,27 @@ class View:
     def refresh(self, *, full: bool = False, wait: float = 600.0, progress: Progress = silent) -> RefreshReport:
         """Bring the result up to date with all the data that is there now. ``full`` computes it from scratch;
         ``wait`` is how many seconds to wait for another process that refreshes the view; ``progress`` is told of every
-        step (``runtime.progress``)."""
+        step (``runtime.progress``). Of a view with a timeline it does the next run, as ``advance``."""
+        return self._run(lambda: self._next(full, progress), wait)
+
+    def advance(self, *, wait: float = 600.0, progress: Progress = silent) -> RefreshReport:
+        """Do the next run of the view's timeline. One that delivers nothing works ahead on the data that is there, and
+        keeps what later runs need; after the last the timeline begins again."""
+        if self.timeline is None:
+            raise ConfigError(
+                "TIMELINE",
+                f'view "{self.name}" has no timeline',
+                hint="give one: timeline=hr.runs([...]), or refresh()",
+            )
+        return self._run(lambda: self._next(False, progress), wait)
+
+    def _next(self, full: bool, progress: Progress) -> RefreshReport:
+        return refresh(self, full, progress) if self.timeline is None else advance(self, progress, anew=full)
+
+    def _run(self, run: Callable[[], RefreshReport], wait: float) -> RefreshReport:
         try:
             with self._lease(wait):
-                return refresh(self, full, progress)
+                return run()
         except OSError as problem:
             raise StateError(
                 "STORAGE",
@@ -92,22 +113,26 @@ class View:
     def read(self, version: int | None = None) -> DataFrame:
         """The result as of the last refresh, or as of an earlier version of its table."""
         table = self._result.again()
-        if table.last_run() is None:
+        last = table.last_run()
+        if last is None or not last.get("timeline", {"delivered": True})["delivered"]:
             raise StateError("NOT_REFRESHED", f'view "{self.name}" has no result yet', hint="call refresh() first")
         return self._engine.read(table, version)
 
     def recompute(self) -> DataFrame:
         """What Spark answers from scratch on the data that the view has seen, for checking. Lazy."""
         last = self._result.again().last_run()
-        reached = Reached(last["positions"]) if last else Reached()
+        seen = last.get("timeline", {}).get("shown", last["positions"]) if last else {}
+        reached = Reached(seen)
         return self._engine.batch_answer(self._query, self._sources, reached)
 
     def explain(self) -> str:
         """How the view is maintained: each operator's method, the states, and the reason for each recompute."""
-        return explain(self.explain_data())
+        return (explain if self.timeline is None else explain_timeline)(self.explain_data())
 
     def explain_data(self, *, costs: bool = True) -> dict[str, Any]:
         """The same facts as plain data, for programs; without ``costs`` no source is looked at."""
+        if self.timeline is not None:
+            return explain_runs(self)
         planner = self._planner
         plan = planner.load() if self.refresh_policy == "FULL" else planner.refresh(planner.worst)
         sizes = {n: s.table.again().bytes() for n, s in self._states.items()}
@@ -223,7 +248,8 @@ class View:
         self._planner = Planner(self._query.root, can_shrink, keep_states=self.refresh_policy != "FULL")
         self._sources = {n: sources[n] for n in sorted(self._planner.sources)}
         self._engine.check_storable(self.name, self._query.schema)
-        self._states = {k.name: State(self._folder / "states", k) for k in self._planner.kept}
+        kept = self._planner.kept if self.timeline is None else ()
+        self._states = {k.name: State(self._folder / "states", k) for k in kept}
         self._memory.clear()
         self._knowledge = Knowledge(self._planner, self._sources, self._states)
         self._recall = Recall(

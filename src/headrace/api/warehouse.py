@@ -15,6 +15,7 @@ from headrace.api.status import statuses
 from headrace.api.view import View
 from headrace.api.wave import Wave
 from headrace.errors import ConfigError, QueryError
+from headrace.ir.timeline import Timeline
 from headrace.runtime.goal import Goal, parse_goal
 from headrace.runtime.memory_size import MemorySize, in_bytes
 from headrace.runtime.policy import Policy
@@ -81,13 +82,15 @@ class Warehouse:
         conf: Mapping[str, str] | None = None,
         goal: Goal | str | None = None,
         comment: str | None = None,
+        timeline: Timeline | None = None,
     ) -> View:
         """Define a view, or continue one that is there: the same definition goes on where it was.
 
         ``policy`` says when a service refreshes it (``every("10 min") | after_rows(1000)``, also as text); without one
         that is when anything it reads has changed. ``refresh_policy`` says how. ``conf`` are settings of Spark's that
         hold for this view alone. ``goal`` is what to refresh it for (``least_latency(memory="2g")``, also as text).
-        ``comment`` is what its table says of itself."""
+        ``comment`` is what its table says of itself. ``timeline`` (``runs(["14:00", "24:00"], weights=[0.3, 1])``) lets
+        early runs work ahead on what has come, at their price, for a result that is due later (``advance``)."""
         self._check_name("view", name)
         if refresh_policy not in POLICIES:
             raise ConfigError(
@@ -97,7 +100,7 @@ class Warehouse:
             )
         when = parse(policy) if isinstance(policy, str) else policy
         what = parse_goal(goal) if isinstance(goal, str) else goal or Goal()
-        view = View(self, name, query, refresh_policy, when, conf or {}, what, comment)
+        view = View(self, name, query, refresh_policy, when, conf or {}, what, comment, timeline)
         if name in self._below(view):
             raise QueryError(
                 "CYCLE",

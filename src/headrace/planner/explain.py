@@ -11,6 +11,9 @@ from typing import Any
 from headrace.ir.plan import Keep, Kept, Pin, Plan, Remember, Step
 from headrace.ir.rel import Consolidate, Measured, Node, Rel
 from headrace.ir.show import describe
+from headrace.ir.timeline import Timeline
+from headrace.planner.by_cost import Planned
+from headrace.planner.problem import Latest
 
 
 def explain_data(
@@ -74,6 +77,56 @@ def explain(data: Mapping[str, Any]) -> str:
     elif data["seconds"]:
         lines += ["", "seconds that earlier runs let expect"]
         lines += [f"  {method:<12}{taken:>8.2f}" for method, taken in data["seconds"].items()]
+    return "\n".join(lines)
+
+
+def timeline_data(view: str, timeline: Timeline, planned: Planned) -> dict[str, Any]:
+    """The facts about the runs of a view that are still to come: what each does, keeps and is expected to cost, and
+    what each method alone would cost."""
+    choice = planned.choice
+    best, total = choice.best, _number(choice.best.total)
+    found: list[dict[str, Any]] = []
+    for run, plan, kept, cost in zip(timeline.runs, planned.plans, planned.kept, planned.costs, strict=True):
+        found.append(
+            {
+                "run": run.name,
+                "weight": run.weight,
+                "delivers": run.delivers,
+                "cost": round(cost, 3),
+                "keeps": [{"name": k.name, "operator": k.operator} for k in kept],
+                "operators": _operators(plan),
+                "steps": [step_data(step) for step in plan.steps],
+            }
+        )
+    return {
+        "view": view,
+        "maintained": "progressive",
+        "timeline": found,
+        "total": round(total, 3),
+        "methods": {m: round(_number(s.total), 3) for m, s in choice.methods.items()},
+        "states": sorted({k["name"] for run in found for k in run["keeps"]}),
+        "complete": choice.complete,
+        "runs": len(best.runs),
+    }
+
+
+def _number(total: Any) -> float:
+    """A total as one number: of costs that are compared run by run, that of the last."""
+    return float(total.costs[0] if isinstance(total, Latest) else total)
+
+
+def explain_timeline(data: Mapping[str, Any]) -> str:
+    """The facts of ``timeline_data`` for people."""
+    lines = [f'view "{data["view"]}": worked on ahead of when it is due']
+    for run in data["timeline"]:
+        due = "delivers the result" if run["delivers"] else "delivers nothing"
+        lines += ["", f"run {run['run']}: {due}, weight {run['weight']:g}, cost {run['cost']:,.3f}"]
+        width = max((len(o["text"]) + 2 * o["depth"] for o in run["operators"]), default=0) + 4
+        for o in run["operators"]:
+            lines.append(f"{'  ' * (o['depth'] + 1) + o['text']:<{min(width, 100)}}{o['method']}")
+        lines += [f"  keeps {k['name']}  {k['operator']}" for k in run["keeps"]]
+    lines += ["", f"all runs, weighted {data['total']:>16,.3f}"]
+    lines += [f"  {method + ' alone':<18}{cost:>14,.3f}" for method, cost in data["methods"].items()]
     return "\n".join(lines)
 
 

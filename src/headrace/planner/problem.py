@@ -92,11 +92,14 @@ LEAST_COST = Goal()
 
 @dataclass(frozen=True)
 class Problem:
-    """Plan these runs over this data, for this goal."""
+    """Plan these runs over this data, for this goal. ``begun`` says that there were runs before, whose states may be
+    there, and ``published`` that there is a result of theirs."""
 
     timeline: Timeline
     data: tuple[Mapping[str, Arriving], ...]
     goal: Goal = LEAST_COST
+    begun: bool = False
+    published: bool = False
 
     def __post_init__(self) -> None:
         if len(self.data) != len(self.timeline):

@@ -78,14 +78,14 @@ def choose(
     """The best plan of the runs of a problem, by some methods together. ``have`` are states that are there already.
     With ``compare`` the best plan of each method alone is found too, and the plan of all is never worse than those."""
     started = time.perf_counter()
-    sharing = Sharing(space, problem, models, until=started + seconds)
+    sharing = Sharing(space, problem, models, have, until=started + seconds)
     everything = families_of(*methods)
-    seeds = list(sharing.seeds(everything, have))
+    seeds = list(sharing.seeds(everything))
     alone: dict[str, Solution] = {}
     for method in methods if len(methods) > 1 else ():
         families = families_of(method)
         if compare:
-            alone[method] = sharing.improved(sharing.seeds(families, have), families)
+            alone[method] = sharing.improved(sharing.seeds(families), families)
             seeds.append(alone[method].kept)
         else:
             seeds.append(sharing.seeds(families)[-1])
@@ -98,14 +98,23 @@ def choose(
 class Sharing:
     """Judges sets of states for the runs of one problem."""
 
-    def __init__(self, space: Space, problem: Problem, models: Sequence[AnyModel], *, until: float = inf) -> None:
+    def __init__(
+        self,
+        space: Space,
+        problem: Problem,
+        models: Sequence[AnyModel],
+        have: frozenset[int] = frozenset(),
+        *,
+        until: float = inf,
+    ) -> None:
         self.space = space
         self.problem = problem
+        self.have = have
         self.until = until
         self.late = False
         self.steady = problem.timeline.steady
         self.graphs = [
-            Graph(space, problem.situation(i), model, first=not self.steady and i == 0)
+            Graph(space, problem.situation(i), model, first=not self.steady and not problem.begun and i == 0)
             for i, model in enumerate(models)
         ]
         weights = [r.weight for r in problem.timeline.runs]
@@ -143,9 +152,10 @@ class Sharing:
         delivers = timeline.runs[run].delivers
         if self.steady:
             return Keeping(frozenset(kept), frozenset(kept), frozenset(), delivers, True)
-        had = frozenset(t for t, first in kept.items() if first < run)
+        had = frozenset(t for t, first in kept.items() if first < run) if run else self.have
         keep = frozenset(t for t, first in kept.items() if first <= run) if run < len(timeline) - 1 else frozenset()
-        return Keeping(had, keep, frozenset(), delivers, any(r.delivers for r in timeline.runs[:run]))
+        published = self.problem.published or any(r.delivers for r in timeline.runs[:run])
+        return Keeping(had, keep, frozenset(), delivers, published)
 
     def check(self, solution: Solution) -> None:
         """Refuse a goal that no plan found meets."""
@@ -352,7 +362,7 @@ class _Unshared:
         if self.sharing.steady:
             return self._added(run, tvr, _Plan(0.0, (), 0))
         if run == 0:
-            return _Plan()
+            return _Plan(0.0, (), 0) if tvr in self.sharing.have else _Plan()
         graph, weight = self.sharing.graphs[run - 1], self.sharing.weights[run - 1]
         anew = (run - 1, graph.operator(tvr), False)
         begun = _Plan(self._plan(anew).cost + weight * graph.model.save(graph.size(anew[1])), (anew,), run - 1)

@@ -6,6 +6,8 @@ from the situation it finds, and is remembered by it.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from headrace.ir.plan import Keep, Kept, Plan, Publish, Step, Upkeep
 from headrace.ir.rel import Aggregate, Group, Limit, Load, Node, PairJoin, Rel, Source, Window
 from headrace.ir.show import describe
@@ -13,6 +15,7 @@ from headrace.ir.time import NEW, Situation
 from headrace.ir.walk import nodes
 from headrace.memo.memo import Memo
 from headrace.memo.props import Facts
+from headrace.planner.by_cost import ByCost
 from headrace.planner.explore import explore
 from headrace.planner.extract import Extraction, written
 from headrace.planner.states import Names, choose_states
@@ -38,7 +41,16 @@ class Planner:
         self.worst = worst
         self._plans: dict[Situation, Plan] = {}
 
-    @property
+    @cached_property
+    def by_cost(self) -> ByCost:
+        """Plans by cost, over the same memo. What more is explored must not change how the query is known."""
+        assert self.fingerprint
+        found = ByCost(self.memo, self.query, self._groups)
+        self.root = self.memo.find(self.root)
+        self.states = {self.memo.find(k.rel).id: k for k in self.states.values()}
+        return found
+
+    @cached_property
     def fingerprint(self) -> str:
         return Names(self.memo).fingerprint(self.root)
 

@@ -162,7 +162,8 @@ class Space:
 
     def _relation(self, group: Group) -> Relation:
         memo, tvr = self.memo, Tvr(self.memo, group)
-        operators = tuple(self._operator(m) for m in memo.made(group))
+        # An aggregate is computed by way of its partial state, however it is computed.
+        operators = tuple(self._operator(m) for m in memo.made(group) if not isinstance(m.node, Aggregate))
         changes = tuple(self._program(m.node, label) for m, label in _by_rules(memo.made(tvr.delta())))
         merges = any(True for _ in _by_rules(memo.made(tvr.snapshot(NEW))))
         used = {i.tvr for p in (*operators, *changes) for o in p.operations for i in o.inputs if i.operation is None}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 CODES = {
     "FIRST_RUN": "there is no result yet",
     "REQUESTED": "refresh(full=True) was asked for",
+    "TIMELINE_BEGINS": "the timeline begins again",
     "POLICY_FULL": "the refresh policy is FULL",
     "DEFINITION_CHANGED": "the definition of the view has changed",
     "CLOCK": "the query reads the clock, and its value has changed",

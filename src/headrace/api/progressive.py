@@ -1,0 +1,143 @@
+"""One run of a view's timeline: what is due, what is there, a plan of all runs still to come, and its first run done.
+
+The rest of the timeline is planned anew before every run, for only now its data is known; the states that earlier runs
+have left are among what it may use (Tempura §7). What later runs will find is taken from the last time the timeline was
+gone through, and the first time from what runs have found so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.refreshing import Refreshing, attempt
+from headrace.cost.tuples import TupleModel, Tuples
+from headrace.ir.time import Reached
+from headrace.ir.timeline import Timeline
+from headrace.planner.by_cost import Planned
+from headrace.planner.explain import timeline_data
+from headrace.planner.problem import Arriving, Problem
+from headrace.runtime.progress import Progress, silent
+from headrace.runtime.reason import Reason
+from headrace.runtime.report import RefreshReport
+from headrace.spark.engine import State
+
+if TYPE_CHECKING:
+    from headrace.api.view import View
+
+_SECONDS = 5.0  # to plan in
+
+
+def advance(view: View, progress: Progress, *, anew: bool = False) -> RefreshReport:
+    """Do the next run of a view's timeline, under its lease; ``anew`` begins it again."""
+    return attempt(view, progress, lambda started: Advancing(view, started, progress, anew=anew).advance())
+
+
+def explain_runs(view: View) -> dict[str, Any]:
+    """How the runs still to come would be done with the data that is there now, and what else they could cost."""
+    view._reload()
+    advancing = Advancing(view, 0.0, silent)
+    planned = advancing.plan(compare=True)
+    return timeline_data(view.name, advancing.rest, planned)
+
+
+class Advancing(Refreshing):
+    """What a run of a timeline finds: how many runs were done, the states they left, the rows that each found."""
+
+    def __init__(self, view: View, started: float, progress: Progress, *, anew: bool = False) -> None:
+        super().__init__(view, started, progress)
+        assert view.timeline is not None
+        record = self.last.get("timeline", {}) if self.last else {}
+        done = record.get("done", 0)
+        self.found: list[dict[str, list[int]]] = record.get("found", [])
+        self.before: list[dict[str, list[int]]] = record.get("before", [])
+        self.delivered = bool(record.get("delivered"))
+        self.shown: Mapping[str, int] = record.get("shown", {})
+        self.have: tuple[str, ...] = tuple(record.get("states", ())) if self.last else ()
+        if anew or not 0 < done < len(view.timeline):
+            done, self.before, self.found = 0, self.found if done else self.before, []
+        self.done = done
+        self._take(self.have if done else ())
+        self.reason: Reason | None = self._reason_to_load(anew)
+        self.begun = bool(done) and self.reason is None
+        if not self.begun:
+            self.have = ()
+            self._take(())
+        self.rest: Timeline = view.timeline.rest(done)
+
+    def advance(self) -> RefreshReport:
+        planned = self.plan()
+        plan, kept = planned.plans[0], frozenset(k.name for k in planned.kept[0])
+        self._take((*self.have, *kept))
+        delivers = self.rest.runs[0].delivers
+        since = self.since if self.begun else Reached()
+        record = {
+            "done": self.done + 1,
+            "states": sorted(kept),
+            "delivered": self.delivered or delivers,
+            "shown": dict(self.until.positions) if delivers else dict(self.shown),
+            "found": [*self.found, self._rows(since)],
+            "before": self.before,
+        }
+        method = "incremental" if self.begun else "full" if self.last else "initial"
+        reason = None if self.begun else self.reason or Reason("TIMELINE_BEGINS")
+        report = self._run(method, reason, plan, since, self.until, kept=kept, more={"timeline": record})
+        self._take(sorted(kept))
+        return report
+
+    def plan(self, *, compare: bool = False) -> Planned:
+        """The runs still to come, by cost."""
+        problem = Problem(
+            self.rest,
+            tuple(self._data()),
+            begun=self.begun,
+            published=self.begun and self.delivered and any(r.delivers for r in self._past()),
+        )
+        models = [
+            TupleModel({n: Tuples(a.after, a.before, a.inserts + 2 * a.updates + a.deletes) for n, a in run.items()})
+            for run in problem.data
+        ]
+        by_cost = self.view._planner.by_cost
+        return by_cost.plan(problem, models, have=self.have, compare=compare, seconds=_SECONDS)
+
+    def _past(self) -> tuple[Any, ...]:
+        assert self.view.timeline is not None
+        return self.view.timeline.runs[: self.done]
+
+    def _take(self, names: Any) -> None:
+        """Let the view have some states and no others."""
+        view = self.view
+        by_name = view._planner.by_cost.by_name if names else {}
+        view._states = {
+            n: State(view._folder / "states", view._planner.by_cost.state(by_name[n])) for n in names if n in by_name
+        }
+
+    def _rows(self, since: Reached) -> dict[str, list[int]]:
+        """The rows that came and left up to now, by source."""
+        found = {}
+        for name, source in self.view._sources.items():
+            new = source.delta(since.at(name), self.until.at(name))
+            found[name] = [new.rows - new.leaving, new.leaving]
+        return found
+
+    def _data(self) -> list[dict[str, Arriving]]:
+        """What each run still to come will see: this one is known, of the others it is expected."""
+        since = self.since if self.begun else Reached()
+        rows = self._rows(since)
+        data = []
+        have = {n: float(s.snapshot(since.at(n)).rows if since.at(n) else 0) for n, s in self.view._sources.items()}
+        for run in range(self.done, self.done + len(self.rest)):
+            expected = rows if run == self.done else self._expected(run, rows)
+            made = {}
+            for name, (came, left) in expected.items():
+                left = min(left, int(have[name]) + came)
+                made[name] = Arriving(have[name], came, 0.0, left)
+                have[name] = made[name].after
+            data.append(made)
+        return data
+
+    def _expected(self, run: int, now: Mapping[str, list[int]]) -> Mapping[str, list[int]]:
+        if run < len(self.before):
+            return {n: self.before[run].get(n, now[n]) for n in now}
+        known = [*self.found, now]
+        return {n: [sum(k.get(n, now[n])[i] for k in known) // len(known) for i in (0, 1)] for n in now}

@@ -1,0 +1,131 @@
+"""Plans of one query by cost: the states to keep, and the steps of each run of a timeline.
+
+It searches the memo that the simple planner has, with the rules of all methods. A state's name follows from what it
+computes, so that a later process, and a plan that is made again, finds what is there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+
+from headrace.ir.plan import Kept, Plan, Upkeep
+from headrace.ir.rel import Node, Rel, Source
+from headrace.ir.show import describe
+from headrace.memo.memo import Memo
+from headrace.planner.explore import Engine
+from headrace.planner.problem import AnyModel, Problem
+from headrace.planner.realise import realised
+from headrace.planner.search import Valuation, Way
+from headrace.planner.share import Choice, choose
+from headrace.planner.space import CHANGE, Point, Space
+from headrace.planner.states import Names
+from headrace.rules import METHODS, RULES
+from headrace.rules.rule import Rule
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The runs of a problem: the plan of each, the states that each leaves behind, and what each is expected to cost;
+    and how they were chosen."""
+
+    plans: tuple[Plan, ...]
+    kept: tuple[tuple[Kept, ...], ...]
+    costs: tuple[float, ...]
+    choice: Choice
+
+
+class ByCost:
+    """Plans of a query whose operators are in a memo. ``groups`` are those of the query's own operators by ``id``."""
+
+    def __init__(self, memo: Memo, query: Node, groups: Mapping[int, Rel], rules: Sequence[Rule] = RULES) -> None:
+        started = time.perf_counter()
+        self.memo = memo
+        self.query = query
+        self.groups = groups
+        Engine(memo, rules).explore(groups[id(query)])
+        self.space = Space(memo, groups[id(query)], tuple(rules))
+        self.explored = time.perf_counter() - started
+        self.names = Names(memo)
+
+    @cached_property
+    def by_name(self) -> dict[str, int]:
+        """The Tvr of every state that there could be, by its name."""
+        return {self.state(t).name: t for t, r in self.space.tvrs.items() if r.keepable}
+
+    def state(self, tvr: int) -> Kept:
+        return self.names.kept(self.space.tvrs[tvr].group)
+
+    def plan(
+        self,
+        problem: Problem,
+        models: Sequence[AnyModel],
+        *,
+        have: Sequence[str] = (),
+        methods: Sequence[str] = tuple(METHODS),
+        compare: bool = False,
+        seconds: float = inf,
+    ) -> Planned:
+        """Plan the runs of a problem. ``have`` names states that are there."""
+        there = frozenset(self.by_name[n] for n in have if n in self.by_name)
+        choice = choose(self.space, problem, models, methods=methods, have=there, compare=compare, seconds=seconds)
+        choice = replace(choice, times=replace(choice.times, explore=self.explored))
+        states = {t: self.state(t) for t in {*choice.best.kept, *there}}
+        counted = frozenset(self.memo.find(g).id for g in self.groups.values())
+        plans, kept = [], []
+        for i, run in enumerate(choice.best.runs):
+            situation = None if run.graph.first else problem.situation(i)
+            plans.append(Plan(realised(run, states, counted), situation, self._upkeep(run, states)))
+            kept.append(tuple(states[t] for t in sorted(run.keeping.keep)))
+        return Planned(tuple(plans), tuple(kept), choice.best.costs, choice)
+
+    def _upkeep(self, run: Valuation, states: Mapping[int, Kept]) -> tuple[Upkeep, ...]:
+        """A line for each operator of the query, top down: how it is computed or maintained in the run."""
+        chosen = _chosen(run)
+        lines: list[Upkeep] = []
+        seen: set[int] = set()
+
+        def visit(node: Rel, depth: int) -> None:
+            if not isinstance(node, Node):
+                return
+            tvr = self.memo.find(self.groups[id(node)]).id
+            again = tvr in seen
+            seen.add(tvr)
+            method = "see above" if again else self._method(tvr, node, chosen)
+            kept = states.get(tvr) if tvr in run.keeping.keep and not again else None
+            name = kept.name if kept else None
+            lines.append(Upkeep(tvr, type(node).__name__, describe(node), method, None, name, depth))
+            for i in () if again else node.inputs:
+                visit(i, depth + 1)
+
+        visit(self.query, 0)
+        return tuple(lines)
+
+    def _method(self, tvr: int, node: Node, chosen: Mapping[int, Mapping[str, Way]]) -> str:
+        ways = chosen.get(tvr, {})
+        if isinstance(node, Source):
+            return "read" if ways else "not read"
+        if CHANGE in ways and ways[CHANGE].rules:
+            origins, (rule,) = ways[CHANGE].rules
+            origin = origins[0].rstrip("/")
+            special = origin != "query" and not origins[0].endswith("/")
+            return self.space.methods[origin if special else rule]
+        return "computed" if ways else "with others"
+
+
+def _chosen(run: Valuation) -> dict[int, dict[str, Way]]:
+    """The ways that were taken, by Tvr and kind of point."""
+    found: dict[int, dict[str, Way]] = {}
+    seen: set[Point] = set()
+    waiting = [(w.point, w.way) for w in run.work() if w.point is not None]
+    waiting += [(p, run.computed(p)[1]) for p in run.keeping.pins]
+    while waiting:
+        point, way = waiting.pop()
+        if point not in seen:
+            seen.add(point)
+            found.setdefault(point.tvr, {})[point.kind] = way
+            waiting += [(r, run.value(r)[1]) for r, _ in way.reads if run.reading(r) is None]
+    return found
