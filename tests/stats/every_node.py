@@ -96,6 +96,7 @@ NODES: dict[str, Node] = {
     "negate": Negate(S),
     "consolidate": Consolidate(S),
     "measured": Measured(S, 1),
+    "provided": Provided(S, T),
     "keys": KEYED,
     "restrict": Restrict(S, (K,), KEYED),
     "meeting": Meeting(S, T, compared("x", ">", "y")),

@@ -146,7 +146,7 @@ class Pricing:
                 return self.cpu(inputs[0].rows * p.lookup_row + output.rows * p.found_row)
             case AccumulateFound():
                 return self.cpu(inputs[0].rows * (p.lookup_row + p.project_row) + output.rows * p.found_row)
-        return NOTHING  # Negate, Measured
+        return NOTHING  # Negate, Measured, Provided
 
     def scanned(self, rows: Estimate, each: float) -> Cost:
         p = self.prices

@@ -40,6 +40,7 @@ from headrace.ir.rel import (
     PairJoin,
     Partials,
     Project,
+    Provided,
     Ref,
     Rel,
     Restrict,
@@ -144,7 +145,7 @@ def _estimate(node: Node, inputs: tuple[Estimate, ...], known: Known) -> Estimat
             return opaque(node, inputs)
         case Negate():
             return replace(inputs[0], change=inputs[0].change.negated) if inputs[0].delta else _minus(inputs[0])
-        case Consolidate() | Measured():
+        case Consolidate() | Measured() | Provided():
             return inputs[0]
         case Keys(on=on):
             return _keys(node, on, inputs)
@@ -159,8 +160,6 @@ def _estimate(node: Node, inputs: tuple[Estimate, ...], known: Known) -> Estimat
             return _restricted(_indexed(index, known), index.keys, inputs[0].rows)
         case AccumulateFound(index=index):
             return accumulated(node, _indexed(index, known), inputs[0])
-    if inputs and node.attrs == node.inputs[0].attrs:  # it passes its first input on, under some condition
-        return inputs[0]
     raise InternalError("BAD_NODE", f"nothing is known of the rows of {type(node).__name__}")
 
 
