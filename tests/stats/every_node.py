@@ -49,6 +49,7 @@ from headrace.ir.rel import (
     Opaque,
     PairJoin,
     Partials,
+    Provided,
     Restrict,
     Snapshot,
 )
