@@ -40,6 +40,16 @@ def test_one_that_was_never_tried_is_on_the_same_machine() -> None:
     assert not known.tried("scanned")
 
 
+def test_a_first_run_is_half_believed_where_others_are_known() -> None:
+    """The initial run compiles its code, which takes four times as long; runs that came often tell of the machine."""
+    known = Correction().after("full", 40, 10)
+    for _ in range(5):
+        known = known.after("scanned", 1, 1)
+    assert known.expected("full", 10) == pytest.approx(20, rel=0.1)
+    assert known.after("full", 10, 10).expected("full", 10) == pytest.approx(20, rel=0.1)
+    assert known.expected("scanned", 1) == pytest.approx(1, rel=0.1)
+
+
 def test_runs_that_vary_say_less() -> None:
     steady, shaky = Correction(), Correction()
     for i in range(10):

@@ -134,8 +134,9 @@ def test_joins_that_keep_rows_without_a_match(seed: int, left: int, right: int, 
     """A table whose key the other refers to, as tables are joined in practice."""
     rng = random.Random(seed)
     s, t = drawn(rng, left, 2 * left, 50, changed), drawn(rng, right, 300, 50, changed)
-    for table in (s.old, s.new):  # a key of its own for every row
-        table.update({i: (i, x) for i, (_, x) in table.items()})
+    own = rng.sample(range(2 * left), 2 * left)  # a key for every row
+    for table in (s.old, s.new):
+        table.update({i: (own[i], x) for i, (_, x) in table.items()})
     if kind == "left single":
         t.old, t.new = ({i: (i, y) for i, (_, y) in table.items()} for table in (t.old, t.new))
 

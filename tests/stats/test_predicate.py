@@ -34,6 +34,7 @@ DAY = float(date(1998, 9, 2).toordinal())
     [
         ("isnotnull(l_shipdate#10)", Not(IsNull("10"))),
         ("isnull(sr_ticket_number#3)", IsNull("3")),
+        ("isnull((ps_suppkey#3 = s_suppkey#4))", AnyOf((IsNull("3"), IsNull("4")))),
         ("(l_shipdate#10 <= 1998-09-02)", Compared("10", "<=", DAY)),
         ("(t#1 > 1998-09-02 12:00:00)", Compared("1", ">", DAY + 0.5)),
         ("(c_mktsegment#6 = BUILDING)", Compared("6", "=", None)),

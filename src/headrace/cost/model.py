@@ -179,7 +179,8 @@ class _PlanPricing:
                 pricing = Pricing(self.prices, reads > SMALL)
                 costs[f"index {index}"] = self._tree(index.rel, pricing) + built(rows.rows, width, self.prices)
             held = (n.of for n in nodes(index.rel) if isinstance(n, Snapshot))
-            new += sum(self._estimate(Delta(of, OLD, NEW)).rows for of in held if isinstance(of, Source))
+            deltas = [Delta(of, OLD, NEW) for of in held if isinstance(of, Source)]
+            new += sum(estimate_tree(delta, self.known, {}, {}).rows for delta in deltas)
         if new:
             costs["index new rows"] = inserted(new, 0.0, self.prices) + self._fixed(new > SMALL)
         return costs

@@ -74,8 +74,6 @@ __all__ = ["Change", "Estimate", "Known", "Learned", "Span", "estimate", "estima
 
 # Elements that a generator makes of a row.
 _ELEMENTS = 3.0
-
-
 _RANGE = re.compile(r"Range \((-?\d+), (-?\d+), step=(-?\d+)")
 
 
@@ -86,7 +84,8 @@ def estimate(node: Node, inputs: tuple[Estimate, ...], known: Known) -> Estimate
 
 
 def estimate_tree(rel: Rel, known: Known, steps: Mapping[str, Estimate], seen: dict[int, Estimate]) -> Estimate:
-    """What is expected of a tree over leaves, and over earlier steps by name; ``seen`` holds every node's by ``id``."""
+    """What is expected of a tree over leaves, and over earlier steps by name; ``seen`` holds every node's by ``id``,
+    and must not outlive the nodes."""
     for node in nodes(rel):
         if id(node) not in seen:
             inputs = tuple(seen[id(i)] if isinstance(i, Node) else _of_step(i, steps) for i in node.inputs)

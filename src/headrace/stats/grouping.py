@@ -32,8 +32,13 @@ def groups(keys: tuple[Attr, ...], of: Estimate) -> float:
         free = sorted(ids)[:1]
     if len(free) == 1:
         return min(of.values(free[0]) + (of.nulls(free[0]) > 0), of.rows)
-    together = drawn(math.prod(population(of.values(k), of.rows) for k in free), of.rows)
-    return max(together, *(of.values(k) for k in free))
+    sharing: dict[str, float] = {}
+    for k in free:
+        root = [k, *(up for up in chain(k, of.determined) if up in of.distinct)][-1]
+        sharing[root] = sharing.get(root, 1.0) * population(of.values(k), of.rows)
+    # Columns of one table have no more combinations than it has keys.
+    combined = math.prod(min(product, max(of.values(root), 1.0)) for root, product in sharing.items())
+    return max(drawn(combined, of.rows), *(of.values(k) for k in free))
 
 
 def regrouped(of: Estimate, number: float) -> Change:

@@ -16,6 +16,7 @@ from functools import lru_cache
 LIKE = 0.1
 BEGINS = 0.05
 _REF = re.compile(r"(?:[^\s()#]+(?:\([^#]*\))?)#([\w.]+)")
+_ID = re.compile(r"#([\w.]+)")
 _COMPARED = ("<=>", "<=", ">=", "!=", "<>", "=", "<", ">")
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
@@ -119,9 +120,9 @@ def _call(text: str) -> Predicate:
     name, inside = (found[1].lower(), found[2]) if found else ("", "")
     match name:
         case "isnotnull":
-            return Not(IsNull(_attr(inside)))
+            return Not(_is_null(inside))
         case "isnull":
-            return IsNull(_attr(inside))
+            return _is_null(inside)
         case "not":
             return Not(read(inside))
         case "startswith":
@@ -129,6 +130,14 @@ def _call(text: str) -> Predicate:
         case "endswith" | "contains" | "rlike":
             return Matches(LIKE)
     return Other()
+
+
+def _is_null(text: str) -> Predicate:
+    """A computed value is NULL mostly where something that it is made of is."""
+    attr, parts = _attr(text), dict.fromkeys(_ID.findall(text))
+    if attr is None and parts:
+        return AnyOf(tuple(IsNull(p) for p in parts))
+    return IsNull(attr)
 
 
 def _compared(text: str) -> Predicate | None:
