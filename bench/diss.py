@@ -343,8 +343,10 @@ def _plots(rows: list[Row], folder: Path) -> None:
                 xs = [(r["budget_bytes"] or 0) / 2**20 for r in of]
                 axes.plot(xs, [r["delta_s"] for r in of], marker="o", label=strategy)
             elif of:
-                axes.axhline(of[0]["delta_s"], linestyle="--", color="grey" if strategy == "rebatch" else "black")
+                colour = "grey" if strategy == "rebatch" else "black"
+                axes.axhline(of[0]["delta_s"], linestyle="--", color=colour, label=strategy)
         axes.set(title=query, xlabel="budget (MB)", ylabel="delta (s)", xscale="symlog", yscale="log")
+        axes.set_xlim(left=0)
         axes.legend()
         figure.savefig(folder / f"budgets-{query}.png", dpi=150, bbox_inches="tight")
         pyplot.close(figure)
