@@ -105,6 +105,64 @@ def test_one_that_is_too_large_is_not_tried_again(shop: Callable[..., Shop]) -> 
     assert sum(s.view._memory.bytes().values()) <= 20_000
 
 
+@pytest.mark.parametrize("budget", [0, 1, 3_000, 12_000, 60_000, 10_000_000])
+def test_a_budget_is_kept(shop: Callable[..., Shop], budget: int) -> None:
+    s = shop(memory=budget)
+    for step in range(4):
+        s.add(sales=[(1000 + 40 * step + i, i, 5) for i in range(40)], items=[(41 + step, "new")])
+        s.write("delete", sales=[(step, step, step)])
+        report = s.view.refresh()
+        assert report.method == "incremental"
+        assert sum(h.bytes for h in s.view._memory.held.values()) <= 1.1 * budget
+        assert s.wh._budget.free >= 0
+    s.right()
+    if budget == 10_000_000:
+        assert {"items by item", "sales by item"} <= s.held
+
+
+def test_a_goal_bounds_one_view(shop: Callable[..., Shop]) -> None:
+    s = shop()
+    small = s.wh.view("small", SQL, goal=hr.least_latency(memory=4_000))
+    small.refresh()
+    for step in range(3):
+        s.add(sales=[(1000 + step, 3, 5)], items=[(50 + step, "new")])
+        s.view.refresh()
+        small.refresh()
+        assert sum(small._memory.bytes().values()) <= 4_400
+    assert sum(s.view._memory.bytes().values()) > 4_400
+    same_rows(small.read(), s.view.recompute())
+
+
+def test_what_is_held_follows_the_prediction(shop: Callable[..., Shop]) -> None:
+    """While only sales come, items are held; when items come too, sales are; rows are right all the time."""
+    s = shop()
+    for step in range(4):
+        s.add(sales=[(1000 + step, 3, 5)])
+        s.view.refresh()
+    assert "items by item" in s.held
+    assert "sales by item" not in s.held
+    s.add(items=[(45, "not foreseen")])
+    s.view.refresh()
+    s.right()
+    for step in range(4):
+        s.add(items=[(50 + step, "foreseen")])
+        s.view.refresh()
+    assert "sales by item" in s.held
+    s.right()
+
+
+@pytest.mark.parametrize("strategy", ["rebatch", "keep-all", "recycler"])
+def test_any_strategy_gives_the_same_rows(shop: Callable[..., Shop], strategy: str) -> None:
+    s = shop()
+    s.view._recall.choosing.strategy = strategy
+    for step in range(3):
+        s.add(sales=[(1000 + step, step, 5)], items=[(50 + step, "new")])
+        s.write("delete", sales=[(step, step, step)])
+        s.view.refresh()
+        s.right()
+    assert bool(s.held) == (strategy != "rebatch")
+
+
 def test_a_failed_run_leaves_no_trace(shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch) -> None:
     s = shop()
     s.add(sales=[(1000, 3, 5)])

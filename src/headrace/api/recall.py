@@ -87,6 +87,7 @@ class Recall:
         self.chosen: _Chosen = {}
         self._unforeseen: dict[object, _Chosen] = {}
         self._estimated: dict[str, float] = {}  # rows of indexes
+        self._measured: dict[str, int] = {}  # rows of those that were there once
 
     def near(self, plan: Plan, since: Reached, until: Reached) -> Plan:
         """The same plan, with leaves read only near the keys that they are joined with where that is worth it."""
@@ -134,6 +135,7 @@ class Recall:
     def ran(self) -> None:
         """After a run: an index that is asked for again is worth building, and what was not chosen is released."""
         self.memory.wanted |= self.chosen.keys()
+        self._measured |= {name: held.counts[0] for name, held in self.memory.held.items()}
         if not self.memory.budget.eager:
             for name in self.memory.held.keys() - self.chosen.keys():
                 self.memory.drop(name)
@@ -197,6 +199,7 @@ class Recall:
     def state(self, index: Index, rows: float) -> Candidate | None:
         """An index as a state that may be held. One that is not there is made from all that it reads, and what the
         making costs is shared by the runs for which things are expected to stay as they are."""
+        rows = self._measured.get(index.name, rows)
         size = self.memory.size(index, rows)
         self._estimated[index.name] = rows
         if size is None:
