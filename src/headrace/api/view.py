@@ -15,6 +15,7 @@ from headrace.api.refreshing import refresh
 from headrace.api.status import arrivals, last_run, position, unread
 from headrace.errors import ConfigError, HeadraceError, QueryError, StateError
 from headrace.faults import effect
+from headrace.ir.plan import Kept
 from headrace.ir.time import Reached
 from headrace.ir.timeline import Timeline
 from headrace.planner.explain import explain, explain_data, explain_timeline
@@ -234,9 +235,18 @@ class View:
         self._engine.check_storable(self.name, self._query.schema)
         kept = self._planner.kept if self.timeline is None else ()
         self._states = {k.name: State(self._folder / "states", k) for k in kept}
+        self._kept: dict[Any, tuple[Kept, ...]] = {}  # by what was expected when it was planned
         self._memory.clear()
         self._recall = Recall(self._memory, self._sources, self._states)
         self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
+
+    def _keep(self, states: tuple[Kept, ...]) -> None:
+        """Have these states from now on."""
+        if {k.name for k in states} != set(self._states):
+            self._planner.adopt(states)
+            self._states = {k.name: State(self._folder / "states", k) for k in states}
+            self._memory.clear()
+            self._recall = Recall(self._memory, self._sources, self._states)
 
     def _check_incremental(self) -> None:
         """Refuse a view of which every run would compute all that is not row by row again."""
