@@ -24,7 +24,7 @@ from headrace.planner.search import Graph, Keeping, Valuation, Way
 from headrace.planner.share import Choice, Sharing, choose
 from headrace.planner.space import CHANGE, Point, Space, families_of
 from headrace.planner.states import Names
-from headrace.rules import METHODS, RULES
+from headrace.rules import METHODS, all_rules
 from headrace.rules.rule import Rule
 
 
@@ -42,8 +42,9 @@ class Planned:
 class ByCost:
     """Plans of a query whose operators are in a memo. ``groups`` are those of the query's own operators by ``id``."""
 
-    def __init__(self, memo: Memo, query: Node, groups: Mapping[int, Rel], rules: Sequence[Rule] = RULES) -> None:
+    def __init__(self, memo: Memo, query: Node, groups: Mapping[int, Rel], rules: Sequence[Rule] | None = None) -> None:
         started = time.perf_counter()
+        rules = all_rules() if rules is None else rules
         self.memo = memo
         self.query = query
         self.groups = groups
