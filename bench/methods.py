@@ -86,9 +86,7 @@ def main() -> int:
                 line = "".join(f"{c / costs['IM-1']:>11.3f}" for c in costs.values())
                 print(f"{name:<7}{kind:<9}{pattern:<13}{line}", flush=True)
     less = sum(f["costs"]["all"] < min(c for m, c in f["costs"].items() if m != "all") * (1 - 1e-9) for f in found)
-    print(
-        f"{len(found)} problems: all together never cost more than a method alone ({wrong} times they did), less {less} times"
-    )
+    print(f"{len(found)} problems: all methods together cost less than each alone in {less}, more in {wrong}")
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps(found, indent=2))
