@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SAYS = {
     "quickstart": ("incremental", "|    toys|   30|", "as Spark answers from scratch"),
+    "own_rule": ("Union    by push_filter_below_union", "fired 1 time"),
     "own_source": ("incremental", "|nail|   120|", "keeps its law"),
     "service": ("dear is due: totals published", "count is due: 3 rows wait", "| pen|"),
 }

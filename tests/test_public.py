@@ -36,6 +36,7 @@ def test_the_public_names() -> None:
         "deadline",
         "downstream_of",
         "every",
+        "least_cost",
         "least_latency",
         "on_change",
         "on_demand",

@@ -13,7 +13,7 @@ from headrace.errors import (
 from headrace.ir.timeline import Timeline, runs
 from headrace.runtime.by_clock import cron, deadline, every
 from headrace.runtime.by_event import after_rows, downstream_of, on_change, on_demand
-from headrace.runtime.goal import Goal, least_latency
+from headrace.runtime.goal import Goal, least_cost, least_latency
 from headrace.runtime.report import OperatorReport, PipelineError, PipelineReport, RefreshReport
 from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.sources.folder import Folder
@@ -49,6 +49,7 @@ __all__ = [
     "deadline",
     "downstream_of",
     "every",
+    "least_cost",
     "least_latency",
     "on_change",
     "on_demand",

@@ -71,7 +71,7 @@ def test_early_runs_deliver_nothing_and_the_last_all(shop: Shop) -> None:
     last = again.advance()
     assert last.method == "incremental"
     same_rows(again.read(), again.recompute())
-    assert again.check().equal
+    assert again.check().agrees
     assert not list((again._folder / "states").glob("*")), "nothing is kept after the last run"
 
 

@@ -16,6 +16,8 @@ from headrace.runtime.goal import Goal, parse_goal
         ("least_latency(memory=2g)", Goal(2 << 30)),
         ("least_latency( memory = '512 MB' )", Goal(512 << 20)),
         ("least_latency(memory=0)", Goal(0)),
+        ("least_cost", Goal(by_cost=True)),
+        ("least_cost(memory=1k)", Goal(1024, by_cost=True)),
     ],
 )
 def test_a_goal_in_words(text: str, goal: Goal) -> None:
@@ -23,7 +25,7 @@ def test_a_goal_in_words(text: str, goal: Goal) -> None:
     assert parse_goal(str(goal)) == goal
 
 
-@pytest.mark.parametrize("text", ["", "fast", "least_latency(2g)", "least_latency(memory=2g", "least_cost"])
+@pytest.mark.parametrize("text", ["", "fast", "least_latency(2g)", "least_latency(memory=2g", "least_costs"])
 def test_what_is_no_goal(text: str) -> None:
     with pytest.raises(hr.ConfigError) as caught:
         parse_goal(text)

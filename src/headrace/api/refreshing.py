@@ -9,9 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.api import replanning
 from headrace.api.expected import Expected, Ran
 from headrace.api.operators import operators
 from headrace.api.outlook import Outlook, outlook
+from headrace.api.replanning import found, keep
 from headrace.api.status import arrivals
 from headrace.api.telling import Telling
 from headrace.cost.folding import Folding
@@ -32,8 +34,14 @@ if TYPE_CHECKING:
     from headrace.api.view import View
 
 _LOG = logging.getLogger("headrace")
-_COUNTED = ("REQUESTED", "POLICY_FULL", "CHEAPER", "RUN_FAILED")  # reasons with which changes are known all the same
-_ALLOWED = ("FIRST_RUN", "REQUESTED")  # reasons to compute from scratch that no policy forbids
+_COUNTED = (
+    "REQUESTED",
+    "POLICY_FULL",
+    "CHEAPER",
+    "RUN_FAILED",
+    "REPLANNED",
+)  # reasons with which changes are known all the same
+_ALLOWED = ("FIRST_RUN", "REQUESTED", "REPLANNED")  # reasons to compute from scratch that no policy forbids
 
 
 def refresh(view: View, full: bool, progress: Progress) -> RefreshReport:
@@ -95,6 +103,8 @@ class Refreshing:
             view._history.add(last["record"])  # that run ended between its commit and its history
         self.since = Reached({n: last["positions"].get(n, 0) for n in view._sources} if last else {})
         self.until = Reached({name: source.discover() for name, source in view._sources.items()})
+        if view.goal.by_cost and view.timeline is None and view.refresh_policy != "FULL":
+            view._keep(keep(view, last, self.until))
         self.expected = Expected(view, last, self.since, self.until)
 
     def refresh(self, full: bool) -> RefreshReport:
@@ -130,7 +140,8 @@ class Refreshing:
                 view._clean()
             return told(view, self.last["number"], "unchanged", None, self.started, since, until, None, Measures())
         shrinking = {n for n in moved if self._delta(n).leaving}
-        plan = view._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)))
+        model = replanning.model(found(view, since, until)) if view.goal.by_cost else None
+        plan = view._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)), model)
         for name, state in view._states.items():
             state.table.rewind(self.last["states"][name])
         plan = view._recall.near(plan, since, until)
@@ -233,6 +244,8 @@ class Refreshing:
         if last["version"] != view._result.version:
             return Reason("RESULT_CHANGED")
         for name, state in view._states.items():
+            if name not in last["states"] and view.goal.by_cost:
+                return Reason("REPLANNED")
             if name not in last["states"] or not state.readable(last["states"][name]):
                 return Reason("STATE_LOST", name)
         return Reason("RESULT_LOST") if view._result.missing() else None
@@ -240,7 +253,7 @@ class Refreshing:
     def _still_good(self, reason: Reason) -> frozenset[str]:
         """The states of an earlier definition that a new one has too, where nothing else has changed."""
         view, last = self.view, self.last
-        if last is None or reason.code not in ("DEFINITION_CHANGED", "CLOCK"):
+        if last is None or reason.code not in ("DEFINITION_CHANGED", "CLOCK", "REPLANNED"):
             return frozenset()
         if not view._sources.keys() <= last["positions"].keys():
             return frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from headrace.api.refreshing import refresh
 from headrace.api.status import arrivals, last_run, position, unread
 from headrace.errors import ConfigError, HeadraceError, QueryError, StateError
 from headrace.faults import effect
+from headrace.ir.plan import Kept
 from headrace.ir.time import Reached, Situation
 from headrace.ir.timeline import Timeline
 from headrace.planner.explain import explain, explain_data, explain_timeline
@@ -248,8 +249,13 @@ class View:
         self._planner = Planner(self._query.root, can_shrink, keep_states=self.refresh_policy != "FULL")
         self._sources = {n: sources[n] for n in sorted(self._planner.sources)}
         self._engine.check_storable(self.name, self._query.schema)
-        kept = self._planner.kept if self.timeline is None else ()
-        self._states = {k.name: State(self._folder / "states", k) for k in kept}
+        self._kept: dict[Any, tuple[Kept, ...]] = {}  # by what was expected when it was planned
+        self._use(self._planner.kept if self.timeline is None else ())
+        self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
+
+    def _use(self, states: Iterable[Kept]) -> None:
+        """Have these states; what was known of others, and in memory for them, is of no use."""
+        self._states = {k.name: State(self._folder / "states", k) for k in states}
         self._memory.clear()
         self._knowledge = Knowledge(self._planner, self._sources, self._states)
         self._recall = Recall(
@@ -257,7 +263,12 @@ class View:
             self.warehouse._shares,
             self._planner.refresh,
         )
-        self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
+
+    def _keep(self, states: tuple[Kept, ...]) -> None:
+        """Have these states from now on."""
+        if {k.name for k in states} != set(self._states):
+            self._planner.adopt(states)
+            self._use(states)
 
     def _check_incremental(self) -> None:
         """Refuse a view of which every run would compute all that is not row by row again."""

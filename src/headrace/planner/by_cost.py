@@ -15,15 +15,16 @@ from math import inf
 from headrace.ir.plan import Kept, Plan, Upkeep
 from headrace.ir.rel import Node, Rel, Source
 from headrace.ir.show import describe
+from headrace.ir.time import Situation
 from headrace.memo.memo import Memo
 from headrace.planner.explore import Engine
 from headrace.planner.problem import AnyModel, Problem
 from headrace.planner.realise import realised
-from headrace.planner.search import Valuation, Way
-from headrace.planner.share import Choice, choose
-from headrace.planner.space import CHANGE, Point, Space
+from headrace.planner.search import Graph, Keeping, Valuation, Way
+from headrace.planner.share import Choice, Sharing, choose
+from headrace.planner.space import CHANGE, Point, Space, families_of
 from headrace.planner.states import Names
-from headrace.rules import METHODS, RULES
+from headrace.rules import METHODS, all_rules
 from headrace.rules.rule import Rule
 
 
@@ -41,8 +42,9 @@ class Planned:
 class ByCost:
     """Plans of a query whose operators are in a memo. ``groups`` are those of the query's own operators by ``id``."""
 
-    def __init__(self, memo: Memo, query: Node, groups: Mapping[int, Rel], rules: Sequence[Rule] = RULES) -> None:
+    def __init__(self, memo: Memo, query: Node, groups: Mapping[int, Rel], rules: Sequence[Rule] | None = None) -> None:
         started = time.perf_counter()
+        rules = all_rules() if rules is None else rules
         self.memo = memo
         self.query = query
         self.groups = groups
@@ -81,6 +83,23 @@ class ByCost:
             plans.append(Plan(realised(run, states, counted), situation, self._upkeep(run, states)))
             kept.append(tuple(states[t] for t in sorted(run.keeping.keep)))
         return Planned(tuple(plans), tuple(kept), choice.best.costs, choice)
+
+    def judged(self, problem: Problem, models: Sequence[AnyModel], have: Sequence[str]) -> float:
+        """What the first run of a problem costs where just these states are kept."""
+        there = {self.by_name[n]: 0 for n in have}
+        sharing = Sharing(self.space, problem, models, frozenset(there))
+        return sharing.judged(there, families_of(*METHODS)).costs[0]
+
+    def refresh(self, situation: Situation, states: Mapping[int, Kept], model: AnyModel) -> Plan:
+        """The plan of one refresh that works changes in, with the states that a view has. Each gets its change; to
+        compute one anew is a matter of computing everything anew."""
+        graph = Graph(self.space, situation, model)
+        keeping = Keeping(frozenset(states), frozenset(states), rebuilds=False)
+        run = Valuation(graph, keeping)
+        held = run.changed(replace(keeping, pins=run.shared()))
+        run = held if held.total < run.total else run
+        counted = frozenset(self.memo.find(g).id for g in self.groups.values())
+        return Plan(realised(run, states, counted), situation, self._upkeep(run, states))
 
     def _upkeep(self, run: Valuation, states: Mapping[int, Kept]) -> tuple[Upkeep, ...]:
         """A line for each operator of the query, top down: how it is computed or maintained in the run."""

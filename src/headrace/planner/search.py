@@ -257,13 +257,15 @@ def narrowed(node: Node, inputs: tuple[Input, ...], kept: tuple[Input, ...]) -> 
 @dataclass(frozen=True)
 class Keeping:
     """What one run has and does with it: Tvrs that were kept before it, those kept after it, points that it holds
-    because several others read them, and whether a result was published before."""
+    because several others read them, and whether a result was published before. ``rebuilds`` allows to compute a state
+    anew that is there."""
 
     had: frozenset[int] = frozenset()
     keep: frozenset[int] = frozenset()
     pins: frozenset[Point] = frozenset()
     delivers: bool = True
     published: bool = True
+    rebuilds: bool = True
 
 
 @dataclass(frozen=True)
@@ -318,7 +320,7 @@ class Valuation:
                 cost, way = (0.0, _READ) if change is None else self.computed(change)
                 saved = 0.0 if change is None else graph.model.save(graph.size(change))
                 options.append(Work(cost + saved, change, way, False))
-            if change is not None or not options:
+            if (change is not None and self.keeping.rebuilds) or not options:
                 anew = graph.operator(tvr)
                 cost, way = self.computed(anew)
                 options.append(Work(cost + graph.model.save(graph.size(anew)), anew, way, True))

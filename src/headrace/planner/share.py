@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from math import inf, isfinite
@@ -142,7 +142,7 @@ class Sharing:
             one = Valuation(graph, keeping, families) if before is None else before.changed(keeping)
             plain.append(one)
             pins = one.shared() if isfinite(one.total) else frozenset[Point]()
-            held = one.changed(_holding(keeping, pins)) if pins else one
+            held = one.changed(replace(keeping, pins=pins)) if pins else one
             runs.append(held if held.total < one.total else one)
         costs = [run.total for run in runs]
         return Solution(dict(kept), tuple(runs), tuple(plain), self.problem.total(costs))
@@ -279,10 +279,6 @@ def _gain(old: Solution, new: Solution) -> float:
     assert isinstance(old.total, float | int)
     assert isinstance(new.total, float | int)
     return old.total - new.total if isfinite(old.total) else inf
-
-
-def _holding(keeping: Keeping, pins: frozenset[Point]) -> Keeping:
-    return Keeping(keeping.had, keeping.keep, pins, keeping.delivers, keeping.published)
 
 
 _Key = tuple[int, Point, bool]  # a run, a point of it, and whether the old rows of its Tvr are there

@@ -6,6 +6,7 @@ from the situation it finds, and is remembered by it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from headrace.ir.plan import Keep, Kept, Plan, Publish, Step, Upkeep
@@ -18,6 +19,7 @@ from headrace.memo.props import Facts
 from headrace.planner.by_cost import ByCost
 from headrace.planner.explore import explore
 from headrace.planner.extract import Extraction, written
+from headrace.planner.problem import AnyModel
 from headrace.planner.states import Names, choose_states
 from headrace.planner.steps import Parts, cluster, steps
 from headrace.rules import DELTA, RELATIONAL
@@ -62,6 +64,11 @@ class Planner:
         """The Tvr of an operator of the query."""
         return self.memo.find(self._groups[id(node)])
 
+    def adopt(self, states: Iterable[Kept]) -> None:
+        """Keep these states from now on."""
+        self.states = {self.memo.find(k.rel).id: k for k in states}
+        self._plans.clear()
+
     def load(self, have: frozenset[str] = frozenset()) -> Plan:
         """The plan that computes the result and every state but those that are there, from the sources as they are."""
         extraction = Extraction(self.memo, Situation(self.sources), self.states, frozenset(), loading=True)
@@ -90,9 +97,12 @@ class Planner:
         made.append(Publish(result, replace=True, cluster=cluster(extraction.facts, self.root)))
         return Plan(tuple(made), None, self._upkeep(None))
 
-    def refresh(self, situation: Situation) -> Plan:
-        """The plan of a run that finds ``situation``, with every relation scanned."""
+    def refresh(self, situation: Situation, model: AnyModel | None = None) -> Plan:
+        """The plan of a run that finds ``situation``, with every relation scanned: by fixed preference, or by cost
+        where a model tells of it."""
         situation = Situation(situation.moved & self.sources, situation.shrinking)
+        if model is not None:
+            return self.by_cost.refresh(situation, self.states, model)
         if situation not in self._plans:
             self._plans[situation] = self._plan(situation)
         return self._plans[situation]

@@ -4,6 +4,7 @@
 Choosing by cost has ``METHODS`` besides: the families of rules that maintain a query in one way.
 """
 
+from headrace.errors import ConfigError
 from headrace.rules.delta.aggregate import merge_partials, regroup_touched
 from headrace.rules.delta.join import telescope_join
 from headrace.rules.delta.linear import pass_delta
@@ -40,6 +41,22 @@ VERSION: tuple[Rule, ...] = (merge_delta, take_difference)
 
 RULES: tuple[Rule, ...] = (*RELATIONAL, *DELTA, *INTER, *VERSION)
 
+_OWN: list[Rule] = []
+
+
+def add_rule(own: Rule) -> None:
+    """Let every plan that is made from now on choose among what this rule yields too. It is a rule of every method: of
+    its name and its kind nothing else needs to know. One of the same name takes the place of the one before."""
+    if any(own.name == r.name for r in RULES):
+        raise ConfigError("RULE", f"there is a rule {own.name} already", hint="give it another name")
+    _OWN[:] = [r for r in _OWN if r.name != own.name] + [own]
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """The rules that choosing by cost has, those from outside among them."""
+    return (*RULES, *_OWN)
+
+
 # What each method has besides rules that are its own. HOV is about joins; outer joins are maintained as by IM-1.
 METHODS: dict[str, frozenset[str]] = {
     "IM-1": frozenset({ANY, CHANGES, "IM-1"}),
@@ -49,4 +66,18 @@ METHODS: dict[str, frozenset[str]] = {
     "recompute": frozenset({ANY}),
 }
 
-__all__ = ["ANY", "CHANGES", "DELTA", "INTER", "METHODS", "RELATIONAL", "RULES", "VERSION", "Link", "Rule", "rule"]
+__all__ = [
+    "ANY",
+    "CHANGES",
+    "DELTA",
+    "INTER",
+    "METHODS",
+    "RELATIONAL",
+    "RULES",
+    "VERSION",
+    "Link",
+    "Rule",
+    "add_rule",
+    "all_rules",
+    "rule",
+]

@@ -10,6 +10,7 @@ CODES = {
     "TIMELINE_BEGINS": "the timeline begins again",
     "POLICY_FULL": "the refresh policy is FULL",
     "DEFINITION_CHANGED": "the definition of the view has changed",
+    "REPLANNED": "what is kept has changed, for other data came than was expected",
     "CLOCK": "the query reads the clock, and its value has changed",
     "SETTINGS_CHANGED": "a setting that changes what the query means has changed",
     "SOURCE_CHANGED": "a source is of another kind than before",
