@@ -157,6 +157,23 @@ def test_settings_of_headrace(spark: SparkSession, tmp_path: Path) -> None:
     assert "a.sql:1" in (caught.value.at or "")
 
 
+def test_a_timeline_works_ahead(spark: SparkSession, tmp_path: Path) -> None:
+    text = "CREATE MATERIALIZED VIEW a TBLPROPERTIES ('headrace.timeline' = '{}') AS SELECT count(*) AS n FROM range(3)"
+    made = opened(spark, tmp_path, {"a.sql": text.format("14:00 x0.25, 24:00")})
+    view = made.warehouse.views["a"]
+    assert view.timeline == hr.runs(["14:00", "24:00"], weights=[0.25, 1])
+    assert view.policy == hr.cron("0 14 * * *") | hr.cron("0 0 * * *")
+    made.run()
+    with pytest.raises(hr.StateError):
+        view.read()
+    made.run()
+    assert [row["n"] for row in view.read().collect()] == [3]
+    with pytest.raises(hr.ConfigError) as caught:
+        opened(spark, tmp_path, {"a.sql": text.format("14:00, 13:00")})
+    assert caught.value.code == "TIMELINE"
+    assert "a.sql:1" in (caught.value.at or "")
+
+
 def test_declared_columns(spark: SparkSession, tmp_path: Path) -> None:
     fits = "CREATE MATERIALIZED VIEW v (x INT, y STRING) AS SELECT 1 AS x, 'a' AS y"
     opened(spark, tmp_path / "fits", {"a.sql": fits}).run()

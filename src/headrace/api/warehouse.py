@@ -23,6 +23,7 @@ from headrace.runtime.policy_text import parse
 from headrace.runtime.progress import Progress, silent
 from headrace.runtime.report import PipelineError, PipelineReport
 from headrace.runtime.status import ViewStatus
+from headrace.runtime.timeline_text import at_its_times, parse_timeline
 from headrace.runtime.vacuum import Vacuum
 from headrace.spark.engine import Budget, Engine
 from headrace.spark.paths import file_name
@@ -82,7 +83,7 @@ class Warehouse:
         conf: Mapping[str, str] | None = None,
         goal: Goal | str | None = None,
         comment: str | None = None,
-        timeline: Timeline | None = None,
+        timeline: Timeline | str | None = None,
     ) -> View:
         """Define a view, or continue one that is there: the same definition goes on where it was.
 
@@ -90,7 +91,8 @@ class Warehouse:
         that is when anything it reads has changed. ``refresh_policy`` says how. ``conf`` are settings of Spark's that
         hold for this view alone. ``goal`` is what to refresh it for (``least_latency(memory="2g")``, also as text).
         ``comment`` is what its table says of itself. ``timeline`` (``runs(["14:00", "24:00"], weights=[0.3, 1])``) lets
-        early runs work ahead on what has come, at their price, for a result that is due later (``advance``)."""
+        early runs work ahead on what has come, at their price, for a result that is due later (``advance``); as text
+        that is ``14:00 x0.3, 24:00``. Without a policy a service does them at these times of the day."""
         self._check_name("view", name)
         if refresh_policy not in POLICIES:
             raise ConfigError(
@@ -98,9 +100,11 @@ class Warehouse:
                 f'view "{name}": there is no refresh policy {refresh_policy!r}',
                 hint=f"use one of {', '.join(POLICIES)}",
             )
+        ahead = parse_timeline(timeline) if isinstance(timeline, str) else timeline
         when = parse(policy) if isinstance(policy, str) else policy
+        when = at_its_times(ahead) if when is None and ahead is not None else when
         what = parse_goal(goal) if isinstance(goal, str) else goal or Goal()
-        view = View(self, name, query, refresh_policy, when, conf or {}, what, comment, timeline)
+        view = View(self, name, query, refresh_policy, when, conf or {}, what, comment, ahead)
         if name in self._below(view):
             raise QueryError(
                 "CYCLE",

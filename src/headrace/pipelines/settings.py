@@ -39,10 +39,17 @@ SETTINGS = {
     ),
     "headrace.goal": Setting(
         "goal",
-        "what it is refreshed for: the shortest refreshes, with at most so much memory for rows that are looked up",
+        "what it is refreshed for: the shortest refreshes, with at most so much memory for rows that are looked up, or"
+        " with `least_cost` the least work",
         "least_latency(memory=2g)",
     ),
     "headrace.memory": Setting("memory", "the memory of that goal alone; not beside a goal", "2g"),
+    "headrace.timeline": Setting(
+        "timeline",
+        "runs that work ahead, each a time and what a second of it costs beside the others, for a result that is due"
+        " after the last",
+        "14:00 x0.25, 19:00 x0.3, 24:00",
+    ),
 }
 
 PROJECT_SETTINGS = {
