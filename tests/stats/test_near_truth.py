@@ -172,7 +172,8 @@ def test_rows_of_touched_keys(seed: int, rows: int, keys: int, changed: float) -
     about = known(table, Table())
     assert near(expected(wanted, about).rows, len(touched), 1.5)
     restricted = expected(Restrict(Snapshot(S, OLD), (K,), wanted), about)
-    assert near(restricted.rows, sum(r[0] in touched for r in table.old.values()), 1.5)
+    few = 3 * rows / keys  # the rows of three keys
+    assert near(restricted.rows, sum(r[0] in touched for r in table.old.values()), 1.5, few)
 
 
 @pytest.mark.parametrize(

@@ -135,9 +135,9 @@ class Estimate:
 
 
 def delta_of(change: Change, like: Estimate) -> Estimate:
-    """A Delta of so many rows, with columns like those of a relation."""
-    rows = change.rows
-    kept = {a: remaining(d, max(like.rows, rows), rows) for a, d in like.distinct.items()}
+    """A Delta of so many rows, with columns like those of a relation. The two rows of an update are mostly alike."""
+    rows, places = change.rows, change.inserts + change.updates + change.deletes
+    kept = {a: remaining(d, max(like.rows, places), places) for a, d in like.distinct.items()}
     return replace(like, rows=rows, change=change, distinct=kept, delta=True)
 
 
