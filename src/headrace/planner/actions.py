@@ -155,6 +155,11 @@ def _emitting(op: Operator, emits: Emits, prices: Prices, given: frozenset[str] 
                 yield Action((state,), kept + read, (DELTA,))
 
 
+# Tables of one relation of which all subsets are tried. Tables of the same rows by other keys are of about the same
+# size, so that of many the best n are those that save most.
+_SUBSETS = 5
+
+
 class _Materializing:
     """The actions of a Materialize: which of its states to hold, and who answers what it is asked."""
 
@@ -180,7 +185,16 @@ class _Materializing:
             useful = list(self.tables.values())
         if self.op.as_rows is not None and (self.demand.lookups or self.demand.emits is Emits.FULL):
             useful.append(self.op.as_rows)
+        if len(useful) > _SUBSETS:
+            useful.sort(key=self._saving, reverse=True)
+            return [tuple(useful[:n]) for n in range(len(useful) + 1)]
         return chain.from_iterable(combinations(useful, n) for n in range(len(useful) + 1))
+
+    def _saving(self, state: Candidate) -> float:
+        """What a table saves, where rows are read whole without it."""
+        asked = (one for one in self.demand.lookups if self.tables.get(one.key) == state)
+        read = sum(_streamed(self.op, one, self.prices) - self.prices.probe(one.rows) for one in asked)
+        return read - self._keeping(state)
 
     def _action(self, held: tuple[Candidate, ...], *, from_memory: bool) -> Iterator[Action]:
         op, prices = self.op, self.prices

@@ -42,7 +42,7 @@ from headrace.planner.demand import DELTA, Demand, Emits, Key, Lookup
 from headrace.planner.operators import Candidate, Change, Forest, HashJoin, Materialize, Operator, Scan, Table, forest
 from headrace.planner.row_wise import at_old, exact, index_of, is_near, version_of
 
-_JOINS = 6  # joins on the way of one tree that may be kept: each doubles what is asked of those below it
+_JOINS = 4  # joins on the way of one tree that may be kept: each doubles what is asked of those below it
 _UNKNOWN = 1_000_000.0  # rows of a relation of which nothing is known
 
 
