@@ -155,6 +155,11 @@ def _emitting(op: Operator, emits: Emits, prices: Prices, given: frozenset[str] 
                 yield Action((state,), kept + read, (DELTA,))
 
 
+# Tables of one relation of which all subsets are tried. Tables of the same rows by other keys are of about the same
+# size, so that of many the best n are those that save most.
+_SUBSETS = 5
+
+
 class _Materializing:
     """The actions of a Materialize: which of its states to hold, and who answers what it is asked."""
 
@@ -180,7 +185,16 @@ class _Materializing:
             useful = list(self.tables.values())
         if self.op.as_rows is not None and (self.demand.lookups or self.demand.emits is Emits.FULL):
             useful.append(self.op.as_rows)
+        if len(useful) > _SUBSETS:
+            useful.sort(key=self._saving, reverse=True)
+            return [tuple(useful[:n]) for n in range(len(useful) + 1)]
         return chain.from_iterable(combinations(useful, n) for n in range(len(useful) + 1))
+
+    def _saving(self, state: Candidate) -> float:
+        """What a table saves, where rows are read whole without it."""
+        asked = (one for one in self.demand.lookups if self.tables.get(one.key) == state)
+        read = sum(_streamed(self.op, one, self.prices) - self.prices.probe(one.rows) for one in asked)
+        return read - self._keeping(state)
 
     def _action(self, held: tuple[Candidate, ...], *, from_memory: bool) -> Iterator[Action]:
         op, prices = self.op, self.prices
@@ -216,71 +230,63 @@ def _taken_in(change: Change, _fanout: float, prices: Prices) -> float:
     return prices.materialise(change.rows)
 
 
-def _hash_join(op: HashJoin, demand: Demand, prices: Prices) -> Iterator[Action]:
-    emitting = [(s, asks) for s, asks in _joining(op, demand.emits, prices)]
-    if demand.emits is Emits.FULL:
-        extra = sum(_streamed(op, one, prices) for one in demand.lookups)
-        yield from (Action((), s + extra, asks) for s, asks in emitting)
-        return
-    if demand.lookups:  # all that is looked up, from the full result
-        extra = sum(_streamed(op, one, prices) for one in demand.lookups)
-        yield from (Action((), s + extra, asks) for s, asks in _joining(op, Emits.FULL, prices))
-    passing = [list(_passed(op, one, prices)) for one in demand.lookups]
-    for (seconds, asks), *ways in product(emitting, *passing):
-        left, right = asks
-        for more, (on_left, on_right) in ways:
-            seconds, left, right = seconds + more, left | on_left, right | on_right
-        yield Action((), seconds, (left, right))
-
-
 _Way = tuple[float, tuple[Demand, Demand]]
 
 
-def _joining(op: HashJoin, emits: Emits, prices: Prices) -> Iterator[_Way]:
-    """The ways to emit."""
-    left, right = op.left, op.right
-    if emits is Emits.NOTHING:
-        yield 0.0, (NOTHING, NOTHING)
-    if emits is Emits.FULL:
-        out = prices.deliver(op.after)
-        yield prices.build(right.after) + prices.probe(left.after) + out, (FULL, FULL)
-        yield out, (FULL, DELTA | Demand(Emits.NOTHING, (Lookup(op.right_key, left.after),)))
-        yield out, (DELTA | Demand(Emits.NOTHING, (Lookup(op.left_key, right.after),)), FULL)
-    if emits is Emits.DELTA:
-        out = prices.deliver(op.change.rows)
-        of_left = list(_meeting(left.change, right, op.right_key, prices))
-        of_right = list(_meeting(right.change, left, op.left_key, prices))
-        for (a, on_right), (b, on_left) in product(of_left, of_right):
-            yield a + b + out, (DELTA | on_left, DELTA | on_right)
-        yield prices.build(right.after) + prices.probe(left.after) + out, (FULL, FULL)
+def _hash_join(op: HashJoin, demand: Demand, prices: Prices) -> Iterator[Action]:
+    if demand.emits is Emits.FULL or demand.lookups:  # what is looked up, from the full result
+        extra = sum(_streamed(op, one, prices) for one in demand.lookups)
+        yield from (Action((), s + extra, asks) for s, asks in _in_full(op, prices))
+    if demand.emits is not Emits.FULL:
+        yield from (Action((), s, asks) for s, asks in _in_parts(op, demand, prices))
+        if demand.emits is Emits.DELTA and not demand.lookups:
+            again = prices.build(op.right.after) + prices.probe(op.left.after) + prices.deliver(op.change.rows)
+            yield Action((), again, (FULL, FULL))
 
 
-def _meeting(change: Change, other: Operator, key: Key, prices: Prices) -> Iterator[tuple[float, Demand]]:
-    """The ways to join the delta of one side with the rows of the other: by looking them up, or by reading them all."""
-    if not change.moved:
+def _in_full(op: HashJoin, prices: Prices) -> Iterator[_Way]:
+    """The ways to emit the full result."""
+    left, right, out = op.left, op.right, prices.deliver(op.after)
+    yield prices.build(right.after) + prices.probe(left.after) + out, (FULL, FULL)
+    yield out, (FULL, DELTA | Demand(Emits.NOTHING, (Lookup(op.right_key, left.after),)))
+    yield out, (DELTA | Demand(Emits.NOTHING, (Lookup(op.left_key, right.after),)), FULL)
+
+
+def _in_parts(op: HashJoin, demand: Demand, prices: Prices) -> Iterator[_Way]:
+    """The ways to emit the delta and the rows that match some keys. A delta, or what a key has given on one side, meets
+    the other side: all that meet a side either look it up or read it whole."""
+    seconds, left, right = 0.0, NOTHING, NOTHING
+    meets_left = meets_right = 0.0
+    if demand.emits is Emits.DELTA:
+        seconds, left, right = prices.deliver(op.change.rows), DELTA, DELTA
+        meets_left, meets_right = op.right.change.rows, op.left.change.rows
+    for one in demand.lookups:
+        on_left, key = _entrance(op, one)
+        asked = Demand(Emits.NOTHING, (Lookup(key, one.rows),))
+        near, far, far_key = (op.left, op.right, op.right_key) if on_left else (op.right, op.left, op.left_key)
+        matches = one.rows * near.fanout(key)
+        seconds += prices.deliver(matches * far.fanout(far_key))
+        if on_left:
+            left, meets_right = left | asked, meets_right + matches
+        else:
+            right, meets_left = right | asked, meets_left + matches
+    of_left = list(_meeting(meets_left, op.left, op.left_key, prices))
+    of_right = list(_meeting(meets_right, op.right, op.right_key, prices))
+    for (a, on_the_left), (b, on_the_right) in product(of_left, of_right):
+        yield seconds + a + b, (left | on_the_left, right | on_the_right)
+
+
+def _entrance(op: HashJoin, lookup: Lookup) -> tuple[bool, Key]:
+    """The side on which rows with a key are looked up first, the left or not: the one with more columns of the key."""
+    left, right = (tuple(c for c in lookup.key if c in side.distinct) for side in (op.left, op.right))
+    return (True, left) if len(left) >= len(right) else (False, right)
+
+
+def _meeting(rows: float, other: Operator, key: Key, prices: Prices) -> Iterator[tuple[float, Demand]]:
+    """The ways in which rows of one side meet the other: by looking it up, or by reading it whole."""
+    if not rows:
         yield 0.0, NOTHING
         return
-    yield 0.0, Demand(Emits.NOTHING, (Lookup(key, change.rows),))
-    yield _against(change.rows, other, prices), FULL
-
-
-def _against(rows: float, other: Operator, prices: Prices) -> float:
-    """Rows joined with all rows of an operator, the hash table over the smaller."""
-    return prices.build(min(rows, other.after)) + prices.probe(max(rows, other.after))
-
-
-def _passed(op: HashJoin, lookup: Lookup, prices: Prices) -> Iterator[_Way]:
-    """The ways to pass a lookup on: to the side that has columns of the key, and then to the other side."""
-    for near, far, far_key, on_left in (
-        (op.left, op.right, op.right_key, True),
-        (op.right, op.left, op.left_key, False),
-    ):
-        key = tuple(c for c in lookup.key if c in near.distinct)
-        if not key:
-            continue
-        first = Demand(Emits.NOTHING, (Lookup(key, lookup.rows),))
-        matches = lookup.rows * near.fanout(key)
-        out = prices.deliver(matches * far.fanout(far_key))
-        found = Demand(Emits.NOTHING, (Lookup(far_key, matches),))
-        for seconds, second in ((out, found), (out + _against(matches, far, prices), FULL)):
-            yield seconds, (first, second) if on_left else (second, first)
+    yield 0.0, Demand(Emits.NOTHING, (Lookup(key, rows),))
+    smaller, larger = sorted((rows, other.after))
+    yield prices.build(smaller) + prices.probe(larger), FULL

@@ -42,6 +42,7 @@ from headrace.planner.demand import DELTA, Demand, Emits, Key, Lookup
 from headrace.planner.operators import Candidate, Change, Forest, HashJoin, Materialize, Operator, Scan, Table, forest
 from headrace.planner.row_wise import at_old, exact, index_of, is_near, version_of
 
+_JOINS = 4  # joins on the way of one tree that may be kept: each doubles what is asked of those below it
 _UNKNOWN = 1_000_000.0  # rows of a relation of which nothing is known
 
 
@@ -206,12 +207,13 @@ class _Building:
         leaves = {m.ids: self._leaf(terms, m) for m in terms.members}
         order = self._order(terms, leaves)
         op: Operator = leaves[order[0].ids]
+        joined = 0
         for n, member in enumerate(order[1:], 1):
             link = _link(terms, order[:n], member, leaves)
             left_key, right_key = link or ((), ())
             later = any(m.delta is not None for m in order[n:])
-            if n > 1 and self.joins and later and left_key and member.delta is not None:
-                op = self._kept_join(terms, order[:n], op, left_key)
+            if n > 1 and self.joins and later and left_key and member.delta is not None and joined < _JOINS:
+                op, joined = self._kept_join(terms, order[:n], op, left_key), joined + 1
             op = _joined(op, leaves[member.ids], left_key, right_key)
         self.tree.needs.append((op, DELTA))
 
