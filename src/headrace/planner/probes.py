@@ -59,6 +59,7 @@ def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[Index], held: Colle
 
 
 _Links = list[tuple[Attr, Expr, Equal]]
+_ABOUT_ONE = 2.0
 
 
 class _Rewriting:
@@ -105,7 +106,8 @@ class _Rewriting:
                     options.append((1.0 if is_near(member) else self._scanned(member, links, rows), place, None, links))
             if not options:
                 break
-            _, place, index, links = min(options, key=lambda o: o[:2])
+            # What is looked up and gives about a row each comes before what must be scanned for it.
+            _, place, index, links = min(options, key=lambda o: (o[2] is None or o[0] > _ABOUT_ONE, *o[:2]))
             added: tuple[Rel, ...] = ()
             if index is not None:
                 probed = True
