@@ -10,7 +10,7 @@ from planner.scenes import BOTTOM, TOP, Scene, arrivals, queries, timeline
 from headrace.ir.rel import Node
 from headrace.rules import METHODS
 
-SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 DELIVERS = st.sampled_from([[False, True], [False, False, True], [True, True], [False, True, True]])
 
 
@@ -23,7 +23,7 @@ def test_the_plan_of_one_method_is_right(method: str, data: st.DataObject) -> No
     scene.check(scene.progressive([method]).best.runs)
 
 
-@settings(SOME, max_examples=150)
+@settings(SOME, max_examples=100)
 @given(queries(), st.data())
 def test_the_plan_of_all_methods_is_right_and_the_cheapest(query: Node, data: st.DataObject) -> None:
     delivers = data.draw(DELIVERS)
@@ -35,7 +35,7 @@ def test_the_plan_of_all_methods_is_right_and_the_cheapest(query: Node, data: st
         assert choice.best.total <= alone.total  # type: ignore[operator]
 
 
-@settings(SOME, max_examples=500)
+@settings(SOME, max_examples=200)
 @given(queries(), st.integers(0, 10_000), st.data())
 def test_any_plan_of_the_memo_is_right(query: Node, seed: int, data: st.DataObject) -> None:
     """Any states, any ways: what is wrong with a rule shows here."""
