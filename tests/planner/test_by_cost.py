@@ -18,6 +18,7 @@ from headrace.ir.rel import Delta, Keys, Negate, Node, PairJoin, Restrict, Snaps
 from headrace.ir.time import NEW, OLD, Situation
 from headrace.ir.timeline import runs
 from headrace.memo.memo import Memo
+from headrace.planner.explain import explain_timeline, explain_why, timeline_data
 from headrace.planner.explore import Engine
 from headrace.planner.problem import Arriving, Goal, Problem, refresh
 from headrace.planner.realise import realised
@@ -185,3 +186,31 @@ def test_pruning_leaves_out_what_hardly_ever_pays() -> None:
 def test_methods_are_families_of_rules() -> None:
     families = frozenset().union(*METHODS.values())
     assert all(r.families & families for r in RULES), "a rule that no method has"
+
+
+def test_why_an_operator_is_maintained_as_it_is() -> None:
+    planner = Planner(TOP["a sum and a maximum"](BOTTOM["a left outer join"]), frozenset("str"))
+    of = problem()
+    planned = planner.by_cost.plan(of, models(of))
+    for run in planned.choice.best.runs:
+        for operator in planner.by_cost.why(run, "left outer join"):
+            costs = [w["cost"] for w in operator["ways"] if w["cost"] is not None]
+            assert costs == sorted(costs)
+            assert len(operator["ways"]) > 1
+            taken = [w["cost"] for w in operator["ways"] if w["taken"]]
+            assert taken in ([], costs[:1]), "what is taken is the cheapest"
+    text = explain_why([("24:00", planner.by_cost.why(planned.choice.best.runs[-1], "aggregate"))])
+    assert "partial_states" in text
+    assert not planner.by_cost.why(planned.choice.best.runs[-1], "no such operator")
+
+
+def test_a_timeline_in_words() -> None:
+    planner = Planner(TOP["a sum and a maximum"](BOTTOM["a left outer join"]), frozenset("str"))
+    of = problem()
+    data = timeline_data("v", of.timeline, planner.by_cost.plan(of, models(of), compare=True))
+    assert [r["delivers"] for r in data["timeline"]] == [False, True]
+    assert data["methods"].keys() == METHODS.keys()
+    assert all(data["total"] <= cost for cost in data["methods"].values())
+    text = explain_timeline(data)
+    assert "run 2: delivers the result, weight 1" in text
+    assert "IM-2 alone" in text

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.check import check
-from headrace.api.progressive import advance, explain_runs
+from headrace.api.progressive import advance, explain_runs, why
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
 from headrace.api.status import arrivals, last_run, position, unread
@@ -18,7 +18,7 @@ from headrace.faults import effect
 from headrace.ir.plan import Kept
 from headrace.ir.time import Reached
 from headrace.ir.timeline import Timeline
-from headrace.planner.explain import explain, explain_data, explain_timeline
+from headrace.planner.explain import explain, explain_data, explain_timeline, explain_why
 from headrace.planner.simple import Planner
 from headrace.runtime.arrivals import KEPT, Prediction, predict
 from headrace.runtime.arrivals import History as Arrivals
@@ -124,6 +124,13 @@ class View:
     def explain(self) -> str:
         """How the view is maintained: each operator's method, the states, and the reason for each recompute."""
         return (explain if self.timeline is None else explain_timeline)(self.explain_data())
+
+    def why(self, operator: str) -> str:
+        """Of a view with a timeline: for operators whose text has these words, every way to compute them or their
+        change in the runs still to come, with its cost, and the one that is taken."""
+        if self.timeline is None:
+            raise ConfigError("TIMELINE", f'view "{self.name}" has no timeline', hint="see explain()")
+        return explain_why(why(self, operator))
 
     def explain_data(self) -> dict[str, Any]:
         """The same facts as plain data, for programs."""
