@@ -9,9 +9,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.check import check
-from headrace.api.progressive import advance, explain_runs, why
+from headrace.api.progressive import advance, explain_runs
+from headrace.api.progressive import why as why_run
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
+from headrace.api.replanning import why as why_refresh
 from headrace.api.status import arrivals, last_run, position, unread
 from headrace.errors import ConfigError, HeadraceError, QueryError, StateError
 from headrace.faults import effect
@@ -126,11 +128,9 @@ class View:
         return (explain if self.timeline is None else explain_timeline)(self.explain_data())
 
     def why(self, operator: str) -> str:
-        """Of a view with a timeline: for operators whose text has these words, every way to compute them or their
-        change in the runs still to come, with its cost, and the one that is taken."""
-        if self.timeline is None:
-            raise ConfigError("TIMELINE", f'view "{self.name}" has no timeline', hint="see explain()")
-        return explain_why(why(self, operator))
+        """Why operators are maintained as they are: for those whose text has these words, every way to their change in
+        the next refresh, or in the runs of the timeline still to come, with its cost; an arrow is at the least."""
+        return explain_why(why_run(self, operator) if self.timeline else why_refresh(self, operator))
 
     def explain_data(self) -> dict[str, Any]:
         """The same facts as plain data, for programs."""

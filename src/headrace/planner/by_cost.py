@@ -121,13 +121,16 @@ class ByCost:
     def refresh(self, situation: Situation, states: Mapping[int, Kept], model: AnyModel) -> Plan:
         """The plan of one refresh that works changes in, with the states that a view has. Each gets its change; to
         compute one anew is a matter of computing everything anew."""
-        graph = Graph(self.space, situation, model)
-        keeping = Keeping(frozenset(states), frozenset(states), rebuilds=False)
-        run = Valuation(graph, keeping)
-        held = run.changed(replace(keeping, pins=run.shared()))
-        run = held if held.total < run.total else run
+        run = self.valued(situation, states, model)
         counted = frozenset(self.memo.find(g).id for g in self.groups.values())
         return Plan(realised(run, states, counted), situation, self._upkeep(run, states))
+
+    def valued(self, situation: Situation, states: Mapping[int, Kept], model: AnyModel) -> Valuation:
+        """The least costs of one refresh with the states that a view has."""
+        keeping = Keeping(frozenset(states), frozenset(states), rebuilds=False)
+        run = Valuation(Graph(self.space, situation, model), keeping)
+        held = run.changed(replace(keeping, pins=run.shared()))
+        return held if held.total < run.total else run
 
     def _upkeep(self, run: Valuation, states: Mapping[int, Kept]) -> tuple[Upkeep, ...]:
         """A line for each operator of the query, top down: how it is computed or maintained in the run."""
