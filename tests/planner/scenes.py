@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -18,14 +18,15 @@ from headrace.ir.aggregate import Call
 from headrace.ir.expr import Attr, Column, Equal, SortKey, ref
 from headrace.ir.plan import Step
 from headrace.ir.rel import Aggregate, Filter, Join, Limit, Node, PairJoin, Project, Union, Window, prune
-from headrace.ir.time import NEW, OLD
-from headrace.ir.timeline import REFRESH, Run, Timeline
+from headrace.ir.time import NEW, OLD, Situation
+from headrace.ir.timeline import Run, Timeline
 from headrace.memo.memo import Memo
 from headrace.planner.explore import Engine
 from headrace.planner.problem import Arriving, Goal, Problem
 from headrace.planner.realise import realised
-from headrace.planner.share import Choice, choose
-from headrace.planner.space import Space
+from headrace.planner.search import Graph, Keeping, Valuation, Way
+from headrace.planner.share import Choice, Sharing, choose
+from headrace.planner.space import OPERATOR, Point, Space
 from headrace.planner.states import Names
 from headrace.rules import METHODS, RULES
 
@@ -130,24 +131,32 @@ def arrivals(draw: st.DrawFn, runs: int) -> list[dict[str, Bag]]:
     return at
 
 
-class RandomModel(TupleModel):
-    """Prices that mean nothing, so that any way may be taken."""
+class ChanceGraph(Graph):
+    """A run in which every way to a point has a cost that means nothing, so that any may be the least."""
 
-    def __init__(self, sources: dict[str, Tuples], seed: int) -> None:
-        super().__init__(sources)
-        self.random = random.Random(seed)
+    def __init__(
+        self, space: Space, situation: Situation, model: TupleModel, chance: random.Random, first: bool
+    ) -> None:
+        super().__init__(space, situation, model, first=first)
+        self.chance = chance
 
-    def price(self, node: Node, inputs: tuple[Tuples, ...], output: Tuples) -> float:
-        return self.random.random() * 10
+    def ways(self, point: Point) -> tuple[Way, ...]:
+        if point not in self._ways:
+            leaf = self.space.tvrs[point.tvr].leaf
+            most = 0.0 if leaf else 10.0 if point.kind == OPERATOR else 1.0  # or hardly any would go by changes
+            self._ways[point] = tuple(replace(w, cost=self.chance.random() * most) for w in super().ways(point))
+        return self._ways[point]
 
-    def scan(self, size: Tuples) -> float:
-        return self.random.random()
+    def scan(self, point: Point) -> float:
+        return 0.0
 
-    def save(self, size: Tuples) -> float:
-        return self.random.random() * 5
 
-    def publish(self, size: Tuples, result: Tuples, *, replaces: bool, growing: bool) -> float:
-        return self.random.random()
+def by_chance(graph: ChanceGraph, keeping: Keeping) -> Valuation:
+    """A run by ways taken by chance, some of what several places use held."""
+    run = Valuation(graph, keeping)
+    shared = [p for p, times in run.uses().items() if times > 1 and p.kind != OPERATOR]
+    pins = frozenset(p for p in shared if not graph.space.tvrs[p.tvr].leaf and graph.chance.random() < 0.5)
+    return run.changed(replace(keeping, pins=pins))
 
 
 @dataclass
@@ -172,38 +181,49 @@ class Scene:
             found[name] = Arriving(old.total(), came.total(), 0.0, gone.total())
         return found
 
-    def models(self, runs: Sequence[int], seed: int | None = None) -> list[TupleModel]:
+    def models(self, runs: Sequence[int]) -> list[TupleModel]:
         made = []
         for run in runs:
             sizes = {n: Tuples(a.after, a.before, a.inserts + a.deletes) for n, a in self.data(run).items()}
-            made.append(TupleModel(sizes) if seed is None else RandomModel(sizes, seed + run))
+            made.append(TupleModel(sizes))
         return made
 
-    def progressive(
-        self, methods: Sequence[str] = tuple(METHODS), seed: int | None = None, *, compare: bool = False
-    ) -> Choice:
-        runs = range(len(self.timeline))
-        problem = Problem(self.timeline, tuple(self.data(i) for i in runs), Goal())
-        return choose(self.space, problem, self.models(runs, seed), methods=methods, compare=compare)
+    def progressive(self, methods: Sequence[str] = tuple(METHODS), *, compare: bool = False) -> Choice:
+        return choose(self.space, self.problem(), self.models(self.runs), methods=methods, compare=compare)
 
-    def refresh(self, run: int, methods: Sequence[str] = tuple(METHODS), seed: int | None = None) -> Choice:
-        return choose(
-            self.space, Problem(REFRESH, (self.data(run),), Goal()), self.models([run], seed), methods=methods
-        )
+    @property
+    def runs(self) -> range:
+        return range(len(self.timeline))
 
-    def steps(self, choice: Choice) -> list[tuple[Step, ...]]:
+    def problem(self) -> Problem:
+        return Problem(self.timeline, tuple(self.data(i) for i in self.runs), Goal())
+
+    def chance(self, seed: int) -> list[Valuation]:
+        """The runs with states that are kept by chance, by ways that are taken by chance."""
+        chance, problem = random.Random(seed), self.problem()
+        can = [t for t, r in self.space.tvrs.items() if r.keepable]
+        kept = {t: chance.randrange(len(self.runs)) for t in can if chance.random() < 0.3}
+        sharing = Sharing(self.space, problem, self.models(self.runs))
+        found = []
+        for i, model in enumerate(self.models(self.runs)):
+            graph = ChanceGraph(self.space, problem.situation(i), model, chance, first=i == 0)
+            found.append(by_chance(graph, sharing.keeping(kept, i)))
+        return found
+
+    def steps(self, runs: Sequence[Valuation]) -> list[tuple[Step, ...]]:
         names = Names(self.memo)
-        states = {t: names.kept(self.space.tvrs[t].group) for t in choice.best.kept}
-        return [realised(run, states) for run in choice.best.runs]
+        kept = {t for run in runs for t in run.keeping.had | run.keeping.keep}
+        states = {t: names.kept(self.space.tvrs[t].group) for t in kept}
+        return [realised(run, states) for run in runs]
 
     def answer(self, run: int) -> Bag:
         world = {n: {OLD: b, NEW: b} for n, b in self.at[run + 1].items()}
         return Meaning(self.memo, world).at(self.memo.nodes(self.memo.add(self.query))[0], NEW)
 
-    def check(self, choice: Choice) -> None:
+    def check(self, runs: Sequence[Valuation]) -> None:
         """Carry a progressive plan out; the result is the answer after every run that delivers."""
         machine = Machine()
-        for i, (run, steps) in enumerate(zip(self.timeline.runs, self.steps(choice), strict=True)):
+        for i, (run, steps) in enumerate(zip(self.timeline.runs, self.steps(runs), strict=True)):
             machine.run(steps, self.at[i], self.at[i + 1])
             if run.delivers:
                 assert machine.result is not None

@@ -48,13 +48,13 @@ def test_plans_use_it_where_it_costs_less() -> None:
     twice: Bag = {row({"k": 1, "x": 1}): 2}  # type: ignore[assignment]
     at = [{"s": Bag(), "t": Bag(), "r": Bag()}, {"s": Bag(twice), "t": Bag(), "r": Bag()}]
     scene = Scene(BOTTOM["a distinct"], at, timeline([True]))
-    scene.check(scene.progressive())
+    scene.check(scene.progressive().best.runs)
     memo = Memo()
     root = memo.add(scene.query)
     Engine(memo, all_rules()).explore(root)
     scene.memo, scene.space = memo, Space(memo, root, all_rules())
     with pytest.raises(AssertionError):
-        scene.check(scene.progressive())
+        scene.check(scene.progressive().best.runs)
 
 
 def test_a_name_that_is_taken() -> None:

@@ -41,6 +41,15 @@ def explain_runs(view: View) -> dict[str, Any]:
     return timeline_data(view.name, advancing.rest, planned)
 
 
+def why(view: View, operator: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    """For each run still to come, the ways that it has for an operator, and the one that it takes."""
+    view._reload()
+    advancing = Advancing(view, 0.0, silent)
+    planned, by_cost = advancing.plan(), view._planner.by_cost
+    named = zip(advancing.rest.runs, planned.choice.best.runs, strict=True)
+    return [(run.name, by_cost.why(valuation, operator)) for run, valuation in named]
+
+
 class Advancing(Refreshing):
     """What a run of a timeline finds: how many runs were done, the states they left, the rows that each found."""
 

@@ -76,3 +76,13 @@ def keep(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Ke
                 kept = tuple(by_cost.state(by_cost.by_name[n]) for n in there)
         view._kept[key] = kept
     return view._kept[key]
+
+
+def why(view: View, operator: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The ways that the next refresh has for an operator, by the changes that are expected."""
+    planner = view._planner
+    by_cost = planner.by_cost
+    last = view._result.again().last_run()
+    problem = refresh(expected(view, last, Reached({n: s.discover() for n, s in view._sources.items()})))
+    run = by_cost.valued(problem.situation(0), planner.states, model(problem.data[0]))
+    return [("refresh", by_cost.why(run, operator))]

@@ -12,15 +12,17 @@ from headrace.api.check import check
 from headrace.api.expected import Expected, Ran
 from headrace.api.knowledge import Knowledge
 from headrace.api.progressive import advance, explain_runs
+from headrace.api.progressive import why as why_run
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
+from headrace.api.replanning import why as why_refresh
 from headrace.api.status import arrivals, last_run, position, unread
 from headrace.errors import ConfigError, HeadraceError, QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.plan import Kept
 from headrace.ir.time import Reached, Situation
 from headrace.ir.timeline import Timeline
-from headrace.planner.explain import explain, explain_data, explain_timeline
+from headrace.planner.explain import explain, explain_data, explain_timeline, explain_why
 from headrace.planner.simple import Planner
 from headrace.runtime.arrivals import KEPT, Prediction, predict
 from headrace.runtime.arrivals import History as Arrivals
@@ -129,6 +131,11 @@ class View:
     def explain(self) -> str:
         """How the view is maintained: each operator's method, the states, and the reason for each recompute."""
         return (explain if self.timeline is None else explain_timeline)(self.explain_data())
+
+    def why(self, operator: str) -> str:
+        """Why operators are maintained as they are: for those whose text has these words, every way to their change in
+        the next refresh, or in the runs of the timeline still to come, with its cost; an arrow is at the least."""
+        return explain_why(why_run(self, operator) if self.timeline else why_refresh(self, operator))
 
     def explain_data(self, *, costs: bool = True) -> dict[str, Any]:
         """The same facts as plain data, for programs; without ``costs`` no source is looked at."""

@@ -35,6 +35,10 @@ def explain(
     as_dot: Annotated[
         bool, typer.Option("--dot", help="A graph for Graphviz: headrace explain … --dot | dot -Tsvg")
     ] = False,
+    why: Annotated[
+        str | None,
+        typer.Option(help="Every way to maintain operators with these words, and its cost.", metavar="WORDS"),
+    ] = None,
 ) -> None:
     """Show how a view, or the query in a file, is maintained.
 
@@ -43,6 +47,10 @@ def explain(
     project it may use the names of the project.
     """
     with explained(as_json) as output, _views(context, output, what, source or [], spec, master) as views:
+        if why is not None:
+            for view in views:
+                typer.echo(view.why(why))
+            return
         for place, data in enumerate(view.explain_data() for view in views):
             if as_dot:
                 typer.echo(dot(data))

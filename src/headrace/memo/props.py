@@ -20,6 +20,7 @@ from headrace.ir.rel import (
     Group,
     Join,
     Limit,
+    Negate,
     Node,
     Opaque,
     PairJoin,
@@ -74,6 +75,14 @@ class Facts:
                 own = all(_exact(c) for c in node.calls)
             self._repeatable[group.id] = own and all(self.repeatable(i) for i in node.inputs)
         return self._repeatable[group.id]
+
+    def signed(self, rel: Rel) -> bool:
+        """Whether the rows of the Tvr may have negative weights: something that is there to be taken away. A union that
+        takes away gives what is left."""
+        node = self._first(self.memo.find(rel))
+        if isinstance(node, Project | Filter | Expand | Generate | EvalPython | Join):
+            return any(self.signed(i) for i in node.inputs)
+        return isinstance(node, Negate)
 
     def unique_on(self, rel: Rel, attrs: frozenset[str]) -> bool:
         """Whether no two rows of the Tvr agree in these attributes."""

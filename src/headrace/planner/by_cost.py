@@ -11,18 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
+from typing import Any
 
 from headrace.ir.plan import Kept, Plan, Upkeep
 from headrace.ir.rel import Node, Rel, Source
 from headrace.ir.show import describe
 from headrace.ir.time import Situation
+from headrace.ir.walk import nodes
 from headrace.memo.memo import Memo
 from headrace.planner.explore import Engine
 from headrace.planner.problem import AnyModel, Problem
 from headrace.planner.realise import realised
 from headrace.planner.search import Graph, Keeping, Valuation, Way
 from headrace.planner.share import Choice, Sharing, choose
-from headrace.planner.space import CHANGE, Point, Space, families_of
+from headrace.planner.space import CHANGE, OPERATOR, Point, Space, families_of
 from headrace.planner.states import Names
 from headrace.rules import METHODS, all_rules
 from headrace.rules.rule import Rule
@@ -84,6 +86,32 @@ class ByCost:
             kept.append(tuple(states[t] for t in sorted(run.keeping.keep)))
         return Planned(tuple(plans), tuple(kept), choice.best.costs, choice)
 
+    def why(self, run: Valuation, operator: str) -> list[dict[str, Any]]:
+        """For each operator of the query whose text has some words in it: every way to its change, or to its rows where
+        the run computes those, with what it would cost, the cheapest first; None is a way that cannot be taken."""
+        chosen = _chosen(run)
+        found: dict[int, dict[str, Any]] = {}
+        for node in nodes(self.query):
+            tvr = self.memo.find(self.groups[id(node)]).id
+            if operator.lower() not in describe(node).lower() or tvr in found or isinstance(node, Source):
+                continue
+            taken = chosen.get(tvr, {})
+            kind = CHANGE if CHANGE in taken else OPERATOR
+            point = run.graph.change(tvr) if kind == CHANGE else run.graph.operator(tvr)
+            ways = [self._way(run, w, taken.get(kind)) for w in run.graph.ways(point)] if point else []
+            ways.sort(key=lambda w: inf if w["cost"] is None else w["cost"])
+            found[tvr] = {
+                "operator": describe(node),
+                "of": "its change" if kind == CHANGE else "its rows",
+                "ways": ways,
+            }
+        return list(found.values())
+
+    def _way(self, run: Valuation, way: Way, taken: Way | None) -> dict[str, Any]:
+        cost = run.cost(way)
+        rules = " > ".join(step[0].rstrip("/") for step in way.rules)
+        return {"rules": rules, "cost": round(cost, 3) if cost < inf else None, "taken": way is taken}
+
     def judged(self, problem: Problem, models: Sequence[AnyModel], have: Sequence[str]) -> float:
         """What the first run of a problem costs where just these states are kept."""
         there = {self.by_name[n]: 0 for n in have}
@@ -93,13 +121,16 @@ class ByCost:
     def refresh(self, situation: Situation, states: Mapping[int, Kept], model: AnyModel) -> Plan:
         """The plan of one refresh that works changes in, with the states that a view has. Each gets its change; to
         compute one anew is a matter of computing everything anew."""
-        graph = Graph(self.space, situation, model)
-        keeping = Keeping(frozenset(states), frozenset(states), rebuilds=False)
-        run = Valuation(graph, keeping)
-        held = run.changed(replace(keeping, pins=run.shared()))
-        run = held if held.total < run.total else run
+        run = self.valued(situation, states, model)
         counted = frozenset(self.memo.find(g).id for g in self.groups.values())
         return Plan(realised(run, states, counted), situation, self._upkeep(run, states))
+
+    def valued(self, situation: Situation, states: Mapping[int, Kept], model: AnyModel) -> Valuation:
+        """The least costs of one refresh with the states that a view has."""
+        keeping = Keeping(frozenset(states), frozenset(states), rebuilds=False)
+        run = Valuation(Graph(self.space, situation, model), keeping)
+        held = run.changed(replace(keeping, pins=run.shared()))
+        return held if held.total < run.total else run
 
     def _upkeep(self, run: Valuation, states: Mapping[int, Kept]) -> tuple[Upkeep, ...]:
         """A line for each operator of the query, top down: how it is computed or maintained in the run."""

@@ -115,6 +115,19 @@ def _number(total: Any) -> float:
     return float(total.costs[0] if isinstance(total, Latest) else total)
 
 
+def explain_why(runs: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]) -> str:
+    """The ways that each run had for an operator, and the one that it takes."""
+    lines = []
+    for name, operators in runs:
+        lines.append(f"run {name}")
+        for o in operators:
+            lines.append(f"  {o['operator']}, {o['of']}")
+            for way in o["ways"]:
+                cost = "not possible here" if way["cost"] is None else f"{way['cost']:,.3f}"
+                lines.append(f"    {'→' if way['taken'] else ' '} {way['rules']:<48}{cost:>18}")
+    return "\n".join(lines)
+
+
 def explain_timeline(data: Mapping[str, Any]) -> str:
     """The facts of ``timeline_data`` for people."""
     lines = [f'view "{data["view"]}": worked on ahead of when it is due']

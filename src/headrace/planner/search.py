@@ -391,6 +391,11 @@ class Valuation:
                 least, best = cost, way
         return least, best
 
+    def cost(self, way: Way) -> float:
+        """What a way costs with all that it reads."""
+        reads = ((self.value(read)[0], read, times) for read, times in way.reads)
+        return way.cost + sum(c if n == 1 else self.graph.several(p, c, n) for c, p, n in reads)
+
     # --- what was chosen
 
     def work(self) -> list[Work]:

@@ -133,7 +133,7 @@ class Sharing:
         """The runs under some states; ``near`` is a solution of which what is the same is taken over."""
         plain, runs = [], []
         for i, graph in enumerate(self.graphs):
-            keeping = self._keeping(kept, i)
+            keeping = self.keeping(kept, i)
             before = near.plain[i] if near is not None else None
             if before is not None and near is not None and before.keeping == keeping:
                 plain.append(before)
@@ -147,7 +147,8 @@ class Sharing:
         costs = [run.total for run in runs]
         return Solution(dict(kept), tuple(runs), tuple(plain), self.problem.total(costs))
 
-    def _keeping(self, kept: Kept, run: int) -> Keeping:
+    def keeping(self, kept: Kept, run: int) -> Keeping:
+        """What a run has and keeps under some states."""
         timeline = self.problem.timeline
         delivers = timeline.runs[run].delivers
         if self.steady:

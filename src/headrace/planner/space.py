@@ -105,6 +105,7 @@ class Relation:
     merges: bool
     inputs: frozenset[int]
     over_leaf: bool
+    signed: bool
 
     @cached_property
     def leaf(self) -> bool:
@@ -115,7 +116,7 @@ class Relation:
         """Whether it may be worth keeping: not what is read as fast from what it is made of."""
         if isinstance(self.first, Source | Constant | Negate | Finish | Aggregate | Accumulate | Restrict | Keys):
             return False
-        return not (isinstance(self.first, Project) and self.over_leaf)
+        return not self.signed and not (isinstance(self.first, Project) and self.over_leaf)
 
 
 class Space:
@@ -178,6 +179,7 @@ class Space:
             merges,
             frozenset(used - {group.id}),
             any(isinstance(self.memo.nodes(i)[0], Source) for i in memo.nodes(group)[0].inputs),
+            self.facts.signed(group),
         )
 
     def _operator(self, member: Member) -> Program:

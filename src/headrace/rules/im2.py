@@ -8,7 +8,8 @@ is computed when a result is due. The first is linearity, for weights of any sig
 disjoint parts; it holds for every buffer that merges, a maximum too, for both parts are whole relations and no row
 leaves either. ``P +γ N`` is written as P and what Accumulate changes in it.
 
-Breaks for a median or a count of distinct values, whose buffers of two parts say nothing of both. Tempura §4.2, §5.2.
+Breaks for a union that takes rows away: what is left of one part alone may have fewer than none of a row. And for a
+median or a count of distinct values, whose buffers of two parts say nothing of both. Tempura §4.2, §5.2.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from headrace.ir.rel import (
     union,
 )
 from headrace.memo.memo import Memo
+from headrace.memo.props import Facts
 from headrace.memo.tvr import NEGATIVE, POSITIVE
 from headrace.rules.rule import Link, rule
 
@@ -49,6 +51,8 @@ _FAMILIES = ("IM-2",)
     leaves=("split_outer", "carry_parts", "match_counts", "split_member"),
 )
 def carry_parts(node: Node, memo: Memo) -> Iterator[Node | Link]:
+    if any(Facts(memo).signed(i) for i in node.inputs):
+        return  # of what is taken away, the parts would not be relations
     for place, part in enumerate(node.inputs):
         split = _parts(part, memo)
         if split is None:
