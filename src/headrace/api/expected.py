@@ -49,6 +49,7 @@ class Expected:
         self.since = since
         self.until = until
         self.there = last is not None
+        self._asked: dict[int, tuple[Plan, float]] = {}
         self.lessons = feedback.recall(last.get("lessons", {})) if last else {}
         self.correction = Correction(**last.get("correction", {})) if last else Correction()
 
@@ -79,6 +80,11 @@ class Expected:
 
     def price(self, plan: Plan) -> float:
         """The seconds of a plan by prices alone. Indexes are taken to be there: they are built once."""
+        if id(plan) not in self._asked:
+            self._asked[id(plan)] = (plan, self._priced(plan))
+        return self._asked[id(plan)][1]
+
+    def _priced(self, plan: Plan) -> float:
         prices = self.view.warehouse._prices
         if plan.situation is None:
             return price_plan(plan, self.whole, prices).seconds
@@ -100,7 +106,8 @@ class Expected:
 
     def better_anew(self, plan: Plan) -> str | None:
         """Why to compute everything anew instead of by a plan; None where that is not known to be better."""
-        anew = self.price(self.view._knowledge.load) + self._lost
+        knowledge = self.view._knowledge
+        anew = knowledge.about(self.until, lambda: self.price(knowledge.load)) + self._lost
         return better_anew(self.correction, self.kind(plan), self.price(plan), anew)
 
     def learned(self, rows: Mapping[int, int]) -> dict[str, Learned]:

@@ -7,7 +7,7 @@ rows they have now, their logs tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -65,6 +65,7 @@ class Knowledge:
         self._columns = _telling(planner.query)
         self._facts: dict[str, TableFacts] = {}
         self._keys = OperatorKeys()
+        self._about: tuple[int, float] | None = None
 
     @cached_property
     def load(self) -> Plan:
@@ -74,6 +75,13 @@ class Knowledge:
     def everything(self, until: Reached) -> int:
         """The rows of all sources."""
         return sum(s.snapshot(until.at(n)).rows for n, s in self.sources.items())
+
+    def about(self, until: Reached, price: Callable[[], float]) -> float:
+        """What computing everything costs, asked again when there is a twentieth more or less of it."""
+        rows = self.everything(until)
+        if self._about is None or abs(rows - self._about[0]) > rows / 20:
+            self._about = (rows, price())
+        return self._about[1]
 
     def run(
         self,
