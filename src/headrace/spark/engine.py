@@ -44,7 +44,7 @@ class Engine:
             while cause.getCause() is not None:
                 cause = cause.getCause()
             return str(cause.toString()).strip().splitlines()[0]
-        return str(problem).strip().splitlines()[0]
+        return next(iter(str(problem).strip().splitlines()), type(problem).__name__)
 
     def fork(self, conf: Mapping[str, str]) -> Engine:
         """The same for another view, with settings of its own where it has some."""

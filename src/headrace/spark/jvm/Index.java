@@ -42,6 +42,15 @@ public final class Index {
         return found;
     }
 
+    /** Where the settled rows with a hash are. A plan that is run again may know an index that is gone. */
+    public RowTable table(int hash) {
+        RowTable[] tables = settled;
+        if (tables.length == 0) {
+            throw new IllegalStateException(GONE);
+        }
+        return tables[hash & (TABLES - 1)];
+    }
+
     private static RowTable[] tables() {
         RowTable[] made = new RowTable[TABLES];
         for (int i = 0; i < TABLES; i++) {

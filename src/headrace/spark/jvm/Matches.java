@@ -34,7 +34,7 @@ public final class Matches extends AbstractIterator {
         last = true;
         if (key != null) {
             hash = RowTable.hash(key);
-            table = index.settled[hash & (Index.TABLES - 1)];
+            table = index.table(hash);
             place = table.find(key, hash);
             last = !pending || index.pending == null;  // a plan that is run again may find other ones
             skip();
