@@ -31,7 +31,7 @@ SQL = """
 
 def executors() -> list[int]:
     """The executors that this process started, by way of its JVM."""
-    found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 2) for line in found.splitlines()[1:]]
     parents = {int(pid): int(ppid) for pid, ppid, _ in rows}
 
@@ -45,9 +45,9 @@ def executors() -> list[int]:
 
 def an_executor() -> int:
     """One of them, once there is one: the cluster starts another for each that was killed."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while not (found := executors()):
-        assert time.monotonic() < until, "no executor for a minute"
+        assert time.monotonic() < until, "no executor for three minutes"
         time.sleep(0.2)
     return found[0]
 
@@ -77,7 +77,7 @@ def main() -> None:
     arrive(0, ROWS)
     for name in ("t", "u"):
         warehouse.source(name, hr.Folder(folder / name))
-    view = warehouse.view("v", SQL)
+    view = warehouse.view("v", SQL, refresh_policy="INCREMENTAL")
     print(view.refresh().method, view.check().agrees, flush=True)
     for number in range(1, 4):
         arrive(number, ROWS if number < 3 else 10)

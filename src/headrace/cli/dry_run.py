@@ -1,6 +1,6 @@
 """`headrace dry-run`: read and check a project, and say how each view will be maintained."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -10,7 +10,9 @@ from headrace.cli.opening import opened
 from headrace.cli.options import AsJson, Master, Spec
 from headrace.cli.output import Output, explained
 from headrace.cli.terminal import table
-from headrace.pipelines.project import Project
+
+if TYPE_CHECKING:
+    from headrace.pipelines.project import Project
 
 
 def dry_run(
@@ -42,7 +44,7 @@ def dry_run(
         output.console.print(f"\n{project.name}: {count} definitions are in order; nothing was run")
 
 
-def tell_notes(output: Output, project: Project) -> None:
+def tell_notes(output: Output, project: "Project") -> None:
     """Say what is not followed of definitions."""
     for name, notes in project.notes.items():
         for note in notes:

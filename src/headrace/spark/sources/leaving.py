@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from headrace.spark.sources.source import CHANGE_TYPE, OUT
@@ -26,18 +25,15 @@ def missing_here(paths: Sequence[Path], since: int, columns: Sequence[str]) -> d
     ``UNKNOWN`` where that is better found by Spark."""
     wanted = [*columns, CHANGE_TYPE]
     out = pa.array(OUT)
-    new = [pq.ParquetFile(p).read(columns=wanted) for p in paths[since:]]
-    leaving = pa.concat_tables([t.filter(pc.is_in(t.column(CHANGE_TYPE), out)) for t in new])
+    new = _read([pq.ParquetFile(p) for p in paths[since:]], wanted)
+    leaving = new.filter(pc.is_in(new.column(CHANGE_TYPE), out))
     if leaving.num_rows > _LEAVING:
         return UNKNOWN  # type: ignore[no-any-return]
-    files = ds.dataset([str(p) for p in paths], format="parquet")
-    condition = None
-    if files.count_rows() > _SMALL:
-        condition = _like(leaving, columns)
-        if condition is None or files.count_rows(filter=condition) > _ALIKE:
-            return UNKNOWN  # type: ignore[no-any-return]
+    found = _rows_like(paths, leaving, wanted, columns)
+    if found is None:
+        return UNKNOWN  # type: ignore[no-any-return]
     total: Counter[str] = Counter()
-    for row in files.to_table(columns={c: ds.field(c) for c in wanted}, filter=condition).to_pylist():
+    for row in found.to_pylist():
         sign = -1 if row.pop(CHANGE_TYPE) in OUT else 1
         total[_key(row)] += sign
     return next((r for r in leaving.select(columns).to_pylist() if total[_key(r)] < 0), None)
@@ -47,15 +43,35 @@ def _key(row: dict[str, Any]) -> str:
     return repr(sorted(row.items()))
 
 
-def _like(leaving: pa.Table, columns: Sequence[str]) -> ds.Expression | None:
+def _rows_like(
+    paths: Sequence[Path], leaving: pa.Table, wanted: Sequence[str], columns: Sequence[str]
+) -> pa.Table | None:
+    """Rows of all files, of many only those with a value of the leaving ones; None where those are many too."""
+    every = [pq.ParquetFile(p) for p in paths]
+    if sum(f.metadata.num_rows for f in every) <= _SMALL:
+        return _read(every, wanted)
+    import pyarrow.dataset as ds  # which takes a second
+
+    files, condition = ds.dataset([str(p) for p in paths], format="parquet"), _like(leaving, columns)
+    if condition is None or files.count_rows(filter=condition) > _ALIKE:
+        return None
+    return files.to_table(columns={c: ds.field(c) for c in wanted}, filter=condition)
+
+
+def _read(files: Sequence[pq.ParquetFile], columns: Sequence[str]) -> pa.Table:
+    """All rows of files, whichever order their columns have."""
+    return pa.concat_tables([f.read(columns=columns).select(columns) for f in files], promote_options="default")
+
+
+def _like(leaving: pa.Table, columns: Sequence[str]) -> pc.Expression | None:
     """What rows equal to the leaving ones have: in the column that has most different values, one of those."""
     plain = [c for c in columns if _comparable(leaving.schema.field(c).type)]
     if not plain:
         return None
     column = max(plain, key=lambda c: pc.count_distinct(leaving.column(c)).as_py())
     values = leaving.column(column).unique()
-    found = ds.field(column).isin(values.drop_null())
-    return found | ds.field(column).is_null() if values.null_count else found
+    found = pc.field(column).isin(values.drop_null())
+    return found | pc.field(column).is_null() if values.null_count else found
 
 
 def _comparable(kind: pa.DataType) -> bool:
