@@ -248,6 +248,8 @@ def _in_full(op: HashJoin, prices: Prices) -> Iterator[_Way]:
     """The ways to emit the full result."""
     left, right, out = op.left, op.right, prices.deliver(op.after)
     yield prices.build(right.after) + prices.probe(left.after) + out, (FULL, FULL)
+    if not op.looked_up:
+        return
     yield out, (FULL, DELTA | Demand(Emits.NOTHING, (Lookup(op.right_key, left.after),)))
     yield out, (DELTA | Demand(Emits.NOTHING, (Lookup(op.left_key, right.after),)), FULL)
 

@@ -97,7 +97,10 @@ class _Rewriting:
         while rest:
             seen = {a.id for a in current.attrs}
             options: list[tuple[float, int, Index | None, _Links]] = list(self._joined(rest, equals, seen))
+            together = self._together([index for _, _, index, _ in options if index is not None])
             for place, member in enumerate(rest):
+                if at_old(member) in together:
+                    continue
                 links = _links(member, equals, seen)
                 index, used = self._index(member, links)
                 if index is not None:
@@ -155,6 +158,11 @@ class _Rewriting:
                 by_id = {own.id: link for link in _links(index.rel, equals, seen) for own in link[:1]}
                 if all(k.id in by_id for k in index.keys):
                     yield self.sizes.found(index) or 1.0, -1, index, [by_id[k.id] for k in index.keys]
+
+    def _together(self, joins: list[Index]) -> list[Rel]:
+        """The members of joins that can be looked up, where one of them could only be scanned without the others."""
+        alone = [i.rel for i in self.chosen or () if not i.members]
+        return [m for j in joins if any(m not in alone for m in j.members) for m in j.members]
 
     def _scanned(self, member: Rel, links: _Links, rows: Mapping[str, int]) -> float:
         """How many rows of a member that is scanned there are for each row before it."""

@@ -236,8 +236,7 @@ class _Building:
         for other in terms.members:
             for own, _ in _pairs(terms, member, other) if other is not member else []:
                 known = self._found(member, (own,))
-                there = self._base(other)
-                guess = min(scan.base, there)
+                guess = min(scan.base, self._base(other))
                 distinct[own.id] = max(scan.rows / known if known else guess, 1.0)
         return replace(scan, distinct=distinct)
 
@@ -289,15 +288,18 @@ class _Building:
         )
 
     def _scan(self, rel: Rel | None, change: Change) -> Scan:
-        base = self._leaf_rows(rel) if rel is not None else _UNKNOWN
+        reads = self._leaf_rows(rel) if rel is not None else _UNKNOWN
+        # Near a delta's range there may be no old row at all: its rows meet those that come with them.
+        base = reads + (change.came if rel is not None and is_near(rel) else 0.0)
         filters = sum(isinstance(n, Filter) for n in nodes(rel)) if rel is not None else 0
         rows = base * 0.5**filters
         distinct = {a.id: max(base, 1.0) for a in rel.attrs} if rel is not None else {}
-        return Scan(rows, change, distinct, base, reads=base, reads_delta=change.rows)
+        return Scan(rows, change, distinct, base, reads=reads, reads_delta=change.rows)
 
     def _base(self, member: Member) -> float:
         rel = member.old if member.old is not None else member.delta
-        return self._leaf_rows(rel) if rel is not None else _UNKNOWN
+        change = Change() if member.delta is None else self._changed(member.delta)
+        return self._scan(rel, change).base
 
     def _leaf_rows(self, rel: Rel) -> float:
         """The rows of the leaves of a relation; of a delta those of the source itself."""
@@ -367,6 +369,7 @@ def _joined(left: Operator, right: Operator, left_key: Key, right_key: Key) -> H
         right=right,
         left_key=left_key,
         right_key=right_key,
+        looked_up=False,  # terms begin with their deltas
     )
 
 
