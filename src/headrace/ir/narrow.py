@@ -19,16 +19,14 @@ _WHOLE = (Generate, EvalPython, Window, Limit, Opaque)
 
 
 def narrow(root: Node) -> Node:
-    """The same query over sources that have only what it uses, but at least one column each."""
+    """The same query over sources that have only what it uses, but at least one column each. Projections that only
+    drop, order or rename columns use what is used of theirs."""
     used = {a.id for a in root.attrs}
-    renaming: list[Project] = []
-    for node in nodes(root):
-        if isinstance(node, Project) and _renames_source(node):
-            renaming.append(node)
+    for node in reversed(list(nodes(root))):  # what is above comes first
+        if isinstance(node, Project) and node.plain:
+            used |= {i for c in _kept(node, used) for i in c.expr.refs}
         elif not isinstance(node, Source):
-            used |= _refs(node)
-    for project in renaming:
-        used |= {i for c in _kept(project, used) for i in c.expr.refs}
+            used |= mentioned(node)
     done: dict[int, Node] = {}
 
     def visit(node: Node) -> Node:
@@ -38,7 +36,7 @@ def narrow(root: Node) -> Node:
                 made: Node = Source(
                     node.name, tuple(node.columns[i] for i in kept), tuple(node.fields[i] for i in kept)
                 )
-            elif isinstance(node, Project) and _renames_source(node):
+            elif isinstance(node, Project) and node.plain:
                 made = Project(visit(node.input), _kept(node, used))  # type: ignore[arg-type]
             else:
                 made = node.with_inputs(tuple(visit(i) for i in node.inputs))  # type: ignore[arg-type]
@@ -52,20 +50,17 @@ def _kept(project: Project, used: set[str]) -> tuple[Column, ...]:
     return tuple(c for c in project.columns if c.attr.id in used) or project.columns[:1]
 
 
-def _renames_source(node: Project) -> bool:
-    return isinstance(node.input, Source) and node.plain
-
-
-def _refs(node: Node) -> set[str]:
+def mentioned(node: Node) -> set[str]:
+    """The columns of its inputs that an operator looks at."""
     if isinstance(node, _WHOLE):
         return {a.id for i in node.inputs for a in i.attrs}
     found: set[str] = set()
     for f in fields(node):
-        found |= _mentioned(getattr(node, f.name))
+        found |= _in_value(getattr(node, f.name))
     return found
 
 
-def _mentioned(value: Any) -> set[str]:
+def _in_value(value: Any) -> set[str]:
     match value:
         case Attr(id=i):
             return {i}
@@ -76,5 +71,5 @@ def _mentioned(value: Any) -> set[str]:
         case Call():
             return set().union(*(e.refs for e in value.args), value.filter.refs if value.filter else ())
         case tuple():
-            return set().union(*map(_mentioned, value))
+            return set().union(*map(_in_value, value))
     return set()

@@ -170,8 +170,8 @@ class Aggregate(Operator):
 
 @dataclass(frozen=True, eq=False)
 class HashJoin(Operator):
-    """An inner join by equality of two keys, the hash table over the right side. ``looked_up`` says that its full result
-    may come from one side by looking the other up; else it comes from both in full."""
+    """An inner join by equality of two keys, the hash table over the right side. ``looked_up`` says that its full
+    result may come from one side by looking the other up; else it comes from both in full."""
 
     left: Operator = field(kw_only=True)
     right: Operator = field(kw_only=True)

@@ -17,6 +17,7 @@ from headrace.ir.walk import nodes
 from headrace.memo.memo import Memo
 from headrace.memo.props import Facts
 from headrace.planner.by_cost import ByCost
+from headrace.planner.common import with_common
 from headrace.planner.explore import explore
 from headrace.planner.extract import Extraction, written
 from headrace.planner.problem import AnyModel
@@ -121,7 +122,7 @@ class Planner:
             growing=facts.growing(root),
             cluster=cluster(facts, root),
         )
-        return Plan(steps(parts), situation, self._upkeep(extraction))
+        return Plan(with_common(steps(parts)), situation, self._upkeep(extraction))
 
     def _intern(self, query: Node) -> Group:
         for node in nodes(query):

@@ -80,15 +80,15 @@ def _rewritten(terms: Terms, parts: list[tuple[Index, list[Member]]]) -> tuple[l
     steps: list[Step] = []
     before: tuple[Ref, list[Member]] | None = None
     for index, members in parts:
-        rel = _delta(terms, members, index.rel.attrs, before)
+        rel = delta_of(terms, members, index.rel.attrs, before)
         name = f"x-{index.name}"
         steps.append(Remember(name, index, rel))
         before = (Ref(name, index.rel.attrs), members)
     columns = terms.whole.attrs
-    return steps, _delta(terms, list(terms.members), columns, before)
+    return steps, delta_of(terms, list(terms.members), columns, before)
 
 
-def _delta(
+def delta_of(
     terms: Terms, members: Sequence[Member], columns: tuple[Attr, ...], before: tuple[Ref, list[Member]] | None
 ) -> Node:
     """The Delta of the join of some members: of those that are known together already as one, then of each other."""
