@@ -31,6 +31,7 @@ import typer
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
+from running import session
 
 import headrace as hr
 from headrace.api.outlook import Outlook
@@ -265,7 +266,7 @@ def bench(
     chosen = {f"Q{int(number):02}": texts[f"Q{int(number):02}"] for number in queries.split(",")}
     data.mkdir(parents=True, exist_ok=True)
     with stderr_to(data / "spark.log"):
-        spark = _session(cores, heap)
+        spark = session(cores, heap)
 
     def say(what: str) -> None:
         console.print(what, soft_wrap=True, markup=False)
@@ -286,19 +287,6 @@ def bench(
     if any(row.get("agrees") is False for row in run.rows):
         console.print("a view differs from Spark's answer", style="red")
         raise typer.Exit(1)
-
-
-def _session(cores: int, heap: str) -> SparkSession:
-    return (
-        SparkSession.builder.master(f"local[{cores}]")
-        .appName("headrace bench")
-        .config("spark.driver.memory", heap)
-        .config("spark.sql.shuffle.partitions", cores)
-        .config("spark.sql.codegen.cache.maxEntries", 5000)
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "localhost")
-        .getOrCreate()
-    )
 
 
 def _table(console: Console, name: str, rows: list[Row]) -> None:

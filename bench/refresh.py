@@ -20,12 +20,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from threading import Event, Thread
-from time import perf_counter, process_time
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any
 
 import duckdb
 import tpch
@@ -35,13 +33,13 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from running import chosen, release, same_rows, session, timed
 
 import headrace as hr
 from headrace.cli.terminal import count, ratio, seconds, size, stderr_to
 
 BUSY = 2.0  # load for each core that this bench does not reach by itself
 
-T = TypeVar("T")
 Result = dict[str, Any]
 
 COLUMNS = {
@@ -81,7 +79,7 @@ def bench(
 ) -> None:
     """Measure refreshes against recomputing, on all TPC-H queries."""
     console = Console(highlight=False)
-    texts = _chosen(queries)
+    texts = chosen(queries)
     results: list[Result] = []
     summary: Result = {
         "scale": scale,
@@ -104,7 +102,7 @@ def bench(
         everything = _everything(cut, work / "everything")
         screen.step("starting Spark")
         with stderr_to(data / "spark.log"):
-            spark = _session(cores, memory)
+            spark = session(cores, memory)
         screen.step("warming the JVM")
         _recompute(next(iter(texts.values())), everything, spark, {})
         summary |= {"spark": spark.version, "duckdb": duckdb.__version__}
@@ -121,30 +119,6 @@ def bench(
     _conclude(summary, console)
     if any(result["error"] for result in results):
         raise typer.Exit(1)
-
-
-def _chosen(queries: str) -> dict[str, str]:
-    texts = tpch.queries()
-    if not queries:
-        return texts
-    try:
-        return {name: texts[name] for name in (f"Q{int(number):02}" for number in queries.split(","))}
-    except (KeyError, ValueError):
-        raise typer.BadParameter("name queries as in 1,3,5, from 1 to 22", param_hint="--queries") from None
-
-
-def _session(cores: int, memory: str) -> SparkSession:
-    """One session for both sides, set up as one would for plain Spark on one machine."""
-    return (
-        SparkSession.builder.master(f"local[{cores}]")
-        .appName("headrace bench")
-        .config("spark.driver.memory", memory)
-        .config("spark.sql.shuffle.partitions", cores)
-        .config("spark.sql.codegen.cache.maxEntries", 5000)
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "localhost")
-        .getOrCreate()
-    )
 
 
 def _everything(cut: tpch.Cut, folder: Path) -> Path:
@@ -191,7 +165,7 @@ def _measure(
             ours = _refresh(name, sql, cut, folder, spark, states, result, lambda what: step(f"{name}: {what}"))
     except Exception as error:
         result["error"] = _first_line(error)
-    _release(spark, folder)
+    release(spark, folder)
     try:
         with _limit(timeout, spark):
             step(f"{name}: Spark recomputes")
@@ -200,7 +174,7 @@ def _measure(
             _recompute_by_duckdb(sql, everything, cores, result)
         if ours is not None:
             result["ratio"] = round(result["recompute_s"] / result["refresh_s"], 3)
-            result["agree"] = _same_rows(ours, theirs)
+            result["agree"] = same_rows(ours, theirs)
             if not result["agree"]:
                 result["error"] = f"the view ({len(ours)} rows) differs from the recompute ({len(theirs)} rows)"
     except Exception as error:
@@ -225,12 +199,12 @@ def _refresh(
         wh.source(table, hr.Folder(str(folder / table)))
     step("first load")
     view = wh.view(name.lower(), sql)
-    result["initial_s"] = _timed(view.refresh).seconds
+    result["initial_s"] = timed(view.refresh).seconds
     for number in range(1, cut.deltas + 1):
         for table in tpch.KEYS:
             tpch.place(cut.delta(number, table), folder / table, f"delta-{number}")
         step("measured refresh" if number == cut.deltas else f"warm refresh {number}")
-        refresh = _timed(view.refresh, spark)
+        refresh = timed(view.refresh, spark)
     report = refresh.value
     result |= {
         "refresh_s": refresh.seconds,
@@ -251,7 +225,7 @@ def _recompute(sql: str, everything: Path, spark: SparkSession, result: Result) 
     def run() -> None:
         plain.sql(sql).write.format("noop").mode("overwrite").save()
 
-    best = min((_timed(run, spark) for _ in range(2)), key=lambda timed: timed.seconds)
+    best = min((timed(run, spark) for _ in range(2)), key=lambda timed: timed.seconds)
     result |= {"recompute_s": best.seconds, "recompute_cpu_s": best.cpu}
     return rows
 
@@ -261,30 +235,7 @@ def _recompute_by_duckdb(sql: str, everything: Path, cores: int, result: Result)
         for table in tpch.KEYS:
             db.execute(f"CREATE VIEW {table} AS FROM read_parquet('{everything / table}/*.parquet')")
         db.execute(sql).fetchall()
-        result["duckdb_s"] = min(_timed(lambda: db.execute(sql).fetchall()).seconds for _ in range(2))
-
-
-def _release(spark: SparkSession, folder: Path) -> None:
-    """Give back what one query kept, so that the next one finds the machine as this one did."""
-    spark.catalog.clearCache()
-    for rdd in list(spark.sparkContext._jsc.getPersistentRDDs().values()):
-        rdd.unpersist()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _same_rows(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> bool:
-    """EXCEPT ALL in both directions, floats equal up to rounding. No result has more than 30,000 rows."""
-
-    def in_order(row: tuple[Any, ...]) -> tuple[str, ...]:
-        return tuple(f"{value:.6g}" if isinstance(value, float) else repr(value) for value in row)
-
-    def equal(a: Any, b: Any) -> bool:
-        return math.isclose(a, b, rel_tol=1e-9) if isinstance(a, float) and isinstance(b, float) else bool(a == b)
-
-    return len(ours) == len(theirs) and all(
-        len(a) == len(b) and all(map(equal, a, b))
-        for a, b in zip(sorted(ours, key=in_order), sorted(theirs, key=in_order), strict=True)
-    )
+        result["duckdb_s"] = min(timed(lambda: db.execute(sql).fetchall()).seconds for _ in range(2))
 
 
 @contextmanager
@@ -310,35 +261,6 @@ def _limit(timeout: int, spark: SparkSession) -> Iterator[None]:
     finally:
         done.set()
         watcher.join()
-
-
-@dataclass(frozen=True)
-class Timed(Generic[T]):
-    """What an action gave, its wall-clock seconds, and the CPU seconds of Python and the JVM together."""
-
-    value: T
-    seconds: float
-    cpu: float | None
-
-
-def _timed(action: Callable[[], T], spark: SparkSession | None = None) -> Timed[T]:
-    cpu, start = _cpu_seconds(spark), perf_counter()
-    value = action()
-    elapsed, cpu_after = perf_counter() - start, _cpu_seconds(spark)
-    used = None if cpu is None or cpu_after is None else round(cpu_after - cpu, 2)
-    return Timed(value, round(elapsed, 4), used)
-
-
-def _cpu_seconds(spark: SparkSession | None) -> float | None:
-    """None where the system has no /proc."""
-    if spark is None:
-        return process_time()
-    gateway: Any = spark.sparkContext._gateway
-    try:
-        fields = Path(f"/proc/{gateway.proc.pid}/stat").read_text().rpartition(")")[2].split()
-    except (OSError, AttributeError):
-        return None
-    return process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime, stime
 
 
 def _first_line(error: Exception) -> str:

@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -82,6 +82,18 @@ def cut(folder: Path, scale: float, pattern: Pattern, delta: float, deltas: int,
         newest = _order_keys_at(raw, shares) if pattern == "natural" else None
         _once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
     return Cut(target, deltas)
+
+
+def growing(folder: Path, scale: float, pattern: Pattern, parts: Sequence[float], say: Callable[[str], None]) -> Cut:
+    """The data at this scale, cut so that each delta brings its own part of what is there at first."""
+    raw = _raw(folder, scale, say)
+    target = raw.parent / f"{pattern}-{'-'.join(f'{p:g}' for p in parts)}"
+    if not target.exists():
+        say(f"cutting off deltas of {', '.join(f'{p:.1%}' for p in parts)} ({pattern})")
+        shares = (1 + np.concatenate([[0.0], np.cumsum(parts)[:-1]])) / (1 + sum(parts))
+        newest = _order_keys_at(raw, shares) if pattern == "natural" else None
+        _once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
+    return Cut(target, len(parts))
 
 
 def late(folder: Path, scale: float, first: float, say: Callable[[str], None]) -> Cut:

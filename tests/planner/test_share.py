@@ -30,6 +30,7 @@ def test_the_plan_of_all_methods_is_right_and_the_cheapest(query: Node, data: st
     scene = Scene(query, data.draw(arrivals(len(delivers))), timeline(delivers))
     choice = scene.progressive(compare=True)
     scene.check(choice.best.runs)
+    assert all(scene.space.tvrs[t].keepable for t in choice.best.kept)
     assert choice.methods.keys() == METHODS.keys()
     for alone in choice.methods.values():
         assert choice.best.total <= alone.total  # type: ignore[operator]

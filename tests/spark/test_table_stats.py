@@ -86,3 +86,13 @@ def test_a_table_that_has_grown_is_not_looked_at_again(table: tuple[list[Path], 
     assert more.rows == 2 * ROWS
     assert more.columns["key"].distinct == pytest.approx(2 * ROWS, rel=0.1)
     assert more.columns["category"].distinct == 25
+
+
+def test_empty_files_tell_nothing(table: tuple[list[Path], pa.Table], tmp_path: Path) -> None:
+    """Jobs leave files without rows, with and without row groups; what the others tell is not lost for them."""
+    files, whole = table
+    pq.write_table(whole.slice(0, 0), tmp_path / "empty.parquet")
+    with pq.ParquetWriter(tmp_path / "bare.parquet", whole.schema):
+        pass
+    among = [tmp_path / "empty.parquet", *files, tmp_path / "bare.parquet"]
+    assert table_facts(among, ROWS, 0, whole.column_names) == table_facts(files, ROWS, 0, whole.column_names)

@@ -20,6 +20,7 @@ from headrace.ir.probe import Index
 from headrace.ir.rel import Aggregate, Filter, Join, Load, Node, PairJoin, Rel, Snapshot, Source, Window
 from headrace.ir.time import Reached
 from headrace.ir.walk import nodes
+from headrace.planner.problem import Arriving
 from headrace.planner.simple import Planner, partial_group
 from headrace.spark.engine import State
 from headrace.spark.sources.source import Scan, SourceReader
@@ -106,6 +107,15 @@ class Knowledge:
             rows = max(one.table.rows + change.net, 0.0)
             moving[name] = Moving(replace(one.table, rows=rows), change)
         return self._with_states(replace(known, sources=moving, states={}), states)
+
+    def arriving(self, data: Mapping[str, Arriving], at: Reached) -> Statistics:
+        """What is known of tables as they are at a version, in a run that finds them of other sizes."""
+        moving = {}
+        for name, found in data.items():
+            table = self._table(name, self.sources[name].snapshot(at.at(name)))
+            change = Change(found.inserts, found.updates, found.deletes)
+            moving[name] = Moving(replace(table, rows=found.after), change)
+        return Statistics(moving, keys=self._keys)
 
     def _with_states(self, known: RunStatistics, there: bool) -> RunStatistics:
         for step in self.load.steps:

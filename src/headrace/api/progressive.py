@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.refreshing import Refreshing, attempt
-from headrace.cost.tuples import TupleModel, Tuples
+from headrace.api.replanning import model
 from headrace.ir.time import Reached
 from headrace.ir.timeline import Timeline
 from headrace.planner.by_cost import Planned
@@ -102,10 +102,7 @@ class Advancing(Refreshing):
             begun=self.begun,
             published=self.begun and self.delivered and any(r.delivers for r in self._past()),
         )
-        models = [
-            TupleModel({n: Tuples(a.after, a.before, a.inserts + 2 * a.updates + a.deletes) for n, a in run.items()})
-            for run in problem.data
-        ]
+        models = [model(self.view, run, self.until) for run in problem.data]
         by_cost = self.view._planner.by_cost
         return by_cost.plan(problem, models, have=self.have, compare=compare, seconds=_SECONDS)
 

@@ -140,7 +140,7 @@ class Refreshing:
                 view._clean()
             return told(view, self.last["number"], "unchanged", None, self.started, since, until, None, Measures())
         shrinking = {n for n in moved if self._delta(n).leaving}
-        model = replanning.model(found(view, since, until)) if view.goal.by_cost else None
+        model = replanning.model(view, found(view, since, until), until) if view.goal.by_cost else None
         plan = view._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)), model)
         for name, state in view._states.items():
             state.table.rewind(self.last["states"][name])
@@ -284,7 +284,8 @@ class Refreshing:
             elif not state.sound():
                 state.table.drop()
         pace = Pace(last["paces"], last.get("step_paces", {})) if last else Pace()
-        asks = bool(plan.steps) and not have and view.refresh_policy != "FULL" and self.expected.worth_asking
+        usual = bool(plan.steps) and not have and kept is None and view.refresh_policy != "FULL"
+        asks = usual and self.expected.worth_asking
         kind, price = self.expected.kind(plan), self.expected.price(plan) if asks else None  # as tables are before it
         correction, held = self.expected.correction, frozenset(view._memory.held)
         expected = pace.runs.get(method)

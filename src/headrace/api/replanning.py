@@ -12,6 +12,8 @@ from math import log2
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.status import arrivals
+from headrace.cost.model import SMALL
+from headrace.cost.seconds import Seconds
 from headrace.cost.tuples import TupleModel, Tuples
 from headrace.ir.plan import Kept
 from headrace.ir.time import Reached
@@ -34,8 +36,11 @@ def shape(data: Mapping[str, Arriving]) -> Shape:
     return tuple((n, tuple(round(log2(rows + 1)) for rows in each)) for n, each in sizes.items())
 
 
-def model(data: Mapping[str, Arriving]) -> AnyModel:
-    """What rows cost, of a run that finds these."""
+def model(view: View, data: Mapping[str, Arriving], at: Reached) -> AnyModel:
+    """What work costs in a run that finds these: in seconds, or in rows where there are too few of them for seconds to
+    tell more of them than of the machine."""
+    if sum(a.after for a in data.values()) > SMALL:
+        return Seconds(view._knowledge.arriving(data, at), view.warehouse._prices)
     return TupleModel({n: Tuples(a.after, a.before, a.inserts + 2 * a.updates + a.deletes) for n, a in data.items()})
 
 
@@ -67,7 +72,7 @@ def keep(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Ke
     there = tuple(n for n in (last["states"] if last else ()) if n in by_cost.by_name)
     key = (shape(data), there)
     if key not in view._kept:
-        problem, models = refresh(data), [model(data)]
+        problem, models = refresh(data), [model(view, data, until)]
         planned = by_cost.plan(problem, models, have=there, seconds=_SECONDS)
         kept = planned.kept[0]
         if last is not None and {k.name for k in kept} != set(there):
@@ -83,6 +88,7 @@ def why(view: View, operator: str) -> list[tuple[str, list[dict[str, Any]]]]:
     planner = view._planner
     by_cost = planner.by_cost
     last = view._result.again().last_run()
-    problem = refresh(expected(view, last, Reached({n: s.discover() for n, s in view._sources.items()})))
-    run = by_cost.valued(problem.situation(0), planner.states, model(problem.data[0]))
+    at = Reached({n: s.discover() for n, s in view._sources.items()})
+    problem = refresh(expected(view, last, at))
+    run = by_cost.valued(problem.situation(0), planner.states, model(view, problem.data[0], at))
     return [("refresh", by_cost.why(run, operator))]

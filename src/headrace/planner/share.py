@@ -348,7 +348,7 @@ class _Unshared:
                     cost += once if times == 1 else weight * graph.several(read, once / weight, times)
                     reads.append(key)
                 best = _Plan(cost, tuple(reads)) if cost < best.cost else best
-        if old:
+        if old and graph.space.tvrs[point.tvr].keepable:
             saved = self._saved(run, point.tvr)
             if saved.cost + scan < best.cost:
                 return _Plan(saved.cost + scan, saved.reads, saved.kept)

@@ -36,6 +36,7 @@ def table_facts(files: Sequence[Path], rows: int, size: int, columns: Sequence[s
     step = -(-len(files) // _FOOTERS)
     asked = sorted({*range(0, len(files), step), len(files) - 1})
     known = [as_it_is(files[i]) for i in asked]
+    known = [file for file in known if _rows(*file) != 0] or known  # an empty file, as jobs often leave, tells nothing
     facts = {name: _column(known, rows, name) for name in columns}
     return TableFacts(float(rows), float(size), facts)
 
@@ -69,6 +70,15 @@ def _column(files: Sequence[_File], rows: int, column: str) -> ColumnFacts:
         distinct = min(distinct, high - low + 1)
     share = nulls / counted if counted else 0.0
     return ColumnFacts(distinct, low, high, share, width)
+
+
+@lru_cache(maxsize=100_000)
+def _rows(path: str, size: int, modified: int) -> int | None:
+    """The rows of a file; None where that is not known."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, ValueError, pa.ArrowException):
+        return None
 
 
 @lru_cache(maxsize=100_000)

@@ -1,0 +1,158 @@
+"""How often is the faster way chosen? TPC-H queries, deltas of several sizes, each refreshed in every way.
+
+    python bench/choice.py --scale 1 --json build/choice.json
+
+Three views of a query read the same folders: one chooses its way (AUTO), one must work changes in (INCREMENTAL), one
+must recompute (FULL). After two deltas of 1 % to warm up come those that count, the small ones first. A choice is right
+where the way that was chosen took, forced, at most 15 % longer than the faster one; where it was wrong, the loss says
+how many times longer. What an AUTO view took itself stands beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import tpch
+import typer
+from refresh import Pattern
+from rich.console import Console
+from rich.table import Table
+from running import chosen, release, same_rows, session, timed
+
+import headrace as hr
+from headrace.cli.terminal import ratio, seconds, stderr_to
+
+TIE = 1.15
+WARM = (0.01, 0.01)
+WAYS = {"auto": "AUTO", "incremental": "INCREMENTAL", "full": "FULL"}
+
+Result = dict[str, Any]
+
+
+def bench(
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 1.0,
+    deltas: Annotated[str, typer.Option(help="Sizes, as fractions of what is there at first.")] = "0.001,0.01,0.1,0.5",
+    pattern: Annotated[
+        Pattern, typer.Option(help="random: in every table but nation and region; natural: the newest orders.")
+    ] = Pattern.random,
+    queries: Annotated[str, typer.Option(help="A subset, as in 1,3,5.")] = "",
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
+    data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
+    cores: Annotated[int, typer.Option(min=1)] = os.cpu_count() or 1,
+    memory: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
+    states: Annotated[str, typer.Option(help="Of it, what each view may take to look rows up in.")] = "1g",
+) -> None:
+    """Compare what AUTO chooses with the faster of both ways."""
+    console, texts = Console(highlight=False), chosen(queries)
+    try:
+        sizes = (*WARM, *(float(d) for d in deltas.split(",")))
+    except ValueError:
+        raise typer.BadParameter("write fractions as in 0.001,0.01", param_hint="--deltas") from None
+    cut = tpch.growing(data, scale, pattern.value, sizes, console.print)
+    work = data / "choice"
+    shutil.rmtree(work, ignore_errors=True)
+    with stderr_to(data / "spark.log"):
+        spark = session(cores, memory)
+    results: list[Result] = []
+    for name, sql in texts.items():
+        found = _measured(name, sql, cut, sizes, work / name, spark, states)
+        release(spark, work / name)
+        results += found
+        for result in found:
+            console.print(_line(result), soft_wrap=True, markup=False)
+        if json_file is not None:
+            json_file.parent.mkdir(parents=True, exist_ok=True)
+            summary = {"scale": scale, "pattern": pattern.value, "results": results, **_summary(results)}
+            json_file.write_text(json.dumps(summary, indent=2) + "\n")
+    spark.stop()
+    shutil.rmtree(work, ignore_errors=True)
+    _conclude(console, results)
+    if not all(r["agree"] for r in results):
+        console.print("a view differs from the recomputed one", style="red")
+        raise typer.Exit(1)
+
+
+def _measured(
+    name: str, sql: str, cut: tpch.Cut, sizes: tuple[float, ...], folder: Path, spark: Any, states: str
+) -> list[Result]:
+    """A query refreshed in all ways; who is first goes round, for the first finds cold files."""
+    views = {}
+    for table in tpch.KEYS:
+        tpch.place(cut.base(table), folder / table, "base")
+    for way, policy in WAYS.items():
+        own = hr.Warehouse(str(folder / f"warehouse-{way}"), spark=spark, memory=states)
+        for table in tpch.KEYS:
+            own.source(table, hr.Folder(str(folder / table)))
+        views[way] = own.view(name.lower(), sql, refresh_policy=policy)
+        views[way].refresh()
+    results = []
+    for number, size in enumerate(sizes, 1):
+        for table in tpch.KEYS:
+            tpch.place(cut.delta(number, table), folder / table, f"delta-{number}")
+        order = [*views][number % 3 :] + [*views][: number % 3]
+        took = {way: timed(views[way].refresh) for way in order}
+        if number > len(WARM):
+            results.append(_result(name, size, took, views))
+    return results
+
+
+def _result(name: str, size: float, took: Any, views: Any) -> Result:
+    method = took["auto"].value.method
+    forced = {way: took[way].seconds for way in ("incremental", "full")}
+    way = "full" if method in ("full", "initial") else "incremental"
+    loss = forced[way] / min(forced.values())
+    return {
+        "name": name,
+        "delta": size,
+        "chosen": method,
+        "reason": took["auto"].value.code,
+        "incremental_s": forced["incremental"],
+        "full_s": forced["full"],
+        "auto_s": took["auto"].seconds,
+        "loss": round(loss, 3),
+        "right": loss <= TIE,
+        "agree": _agree(views["auto"], views["full"]),
+    }
+
+
+def _agree(one: hr.View, other: hr.View) -> bool:
+    return same_rows([tuple(r) for r in one.read().collect()], [tuple(r) for r in other.read().collect()])
+
+
+def _line(r: Result) -> str:
+    both = f"incremental {seconds(r['incremental_s'])} s, full {seconds(r['full_s'])} s"
+    judged = "right" if r["right"] else f"wrong, {ratio(r['loss'])}"
+    return f"{r['name']}  {r['delta']:6.1%}  {both}: {r['chosen']} ({judged}), itself {seconds(r['auto_s'])} s"
+
+
+def _summary(results: list[Result]) -> Result:
+    wrong = [r["loss"] for r in results if not r["right"]]
+    lost = sum(r["auto_s"] for r in results) / sum(min(r["incremental_s"], r["full_s"]) for r in results)
+    return {
+        "right": round(1 - len(wrong) / len(results), 4),
+        "loss_when_wrong": round(math.exp(sum(map(math.log, wrong)) / len(wrong)), 3) if wrong else None,
+        "auto_to_best": round(lost, 3),
+    }
+
+
+def _conclude(console: Console, results: list[Result]) -> None:
+    table = Table("delta", "right", "of", "incremental", "full", "loss when wrong")
+    for size in dict.fromkeys(r["delta"] for r in results):
+        some = [r for r in results if r["delta"] == size]
+        every = _summary(some)
+        full = sum(r["chosen"] == "full" for r in some)
+        lost = "–" if every["loss_when_wrong"] is None else ratio(every["loss_when_wrong"])
+        cells = (sum(r["right"] for r in some), len(some), len(some) - full, full)
+        table.add_row(f"{size:.1%}", *map(str, cells), lost)
+    console.print(table)
+    every = _summary(results)
+    console.print(f"the faster way was chosen, or one as fast, in {every['right']:.1%} of {len(results)} refreshes")
+
+
+if __name__ == "__main__":
+    typer.run(bench)
