@@ -18,8 +18,10 @@ from headrace.ir.probe import Index, Lookup, Probe, probed
 from headrace.ir.rel import Delta, Join, Load, Measured, Node, Ref, Rel, Snapshot, Source, prune
 from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.ir.walk import nodes, rebuild
+from headrace.planner.actions import actions
+from headrace.planner.demand import FULL
 from headrace.planner.diss import choose, front
-from headrace.planner.operators import Candidate, Change
+from headrace.planner.operators import Candidate, Change, HashJoin, walk
 from headrace.planner.probes import candidates, with_probes
 from headrace.planner.rates import Rates
 from headrace.planner.simple import Planner
@@ -259,3 +261,65 @@ def test_the_tree_of_a_view_is_planned() -> None:
     assert choose(tree.root, Rates(), 0).held == ()
     costs = [p.seconds for p in front(tree.root, Rates(), 1 << 40)]
     assert costs == sorted(costs, reverse=True)
+
+
+class Rising(Known):
+    """The same, where keys rise: of what moves, no old row is near those that come."""
+
+    def range(self, leaf: Snapshot | Delta | Load, attr: Attr) -> Range | None:
+        assert isinstance(leaf, Snapshot | Delta)
+        assert isinstance(leaf.of, Source)
+        if leaf.of.name not in self.changes:
+            return None
+        return Range(1_000, 2_000, False) if isinstance(leaf, Delta) else Range(0, 999, False)
+
+    def part(self, leaf: Snapshot | Load, within: tuple[tuple[Attr, Range], ...]) -> int:
+        assert isinstance(leaf, Snapshot)
+        assert isinstance(leaf.of, Source)
+        return 0 if leaf.of.name in self.changes else self.rows(leaf)
+
+
+def test_rows_that_come_together_meet_each_other_and_then_what_is_held() -> None:
+    """Orders and their items come with new keys, and no old one is read. Their customers are still looked up."""
+    moved = frozenset("ab")
+    sizes = Rising({"a": 10**6, "b": 10**6, "c": 10**5, "d": 1}, {n: Change(10_000.0) for n in moved})
+    plan = with_skips(Planner(chain("abc"), frozenset()).refresh(Situation(moved)), sizes)
+    assert any(isinstance(n, Near) for s in plan.steps for n in nodes(s.rel))
+    tree = view_tree(plan, sizes)
+
+    assert {str(tree.indexes[n]) for n in choose(tree.root, Rates(), 1 << 40).held} == {"c by c1"}
+    assert choose(tree.root, Rates(), 0).seconds > 0
+
+
+def test_the_full_result_of_a_join_is_not_looked_up_from_one_side() -> None:
+    """Terms begin with their deltas: none could begin with a small relation and look the large ones up."""
+    moved = frozenset("ab")
+    sizes = Known(dict.fromkeys(NAMES, 1000), {n: Change(10.0) for n in moved})
+    tree = view_tree(Planner(chain("abc"), frozenset()).refresh(Situation(moved)), sizes)
+    joins = [op for op in walk(tree.root) if isinstance(op, HashJoin)]
+    assert len(joins) == 2
+    for join in joins:
+        assert [a.asks for a in actions(join, FULL, Rates())] == [(FULL, FULL)]
+        assert len(list(actions(replace(join, looked_up=True), FULL, Rates()))) == 3
+
+
+class Selective(Known):
+    """The same, where a relation by itself has few of the keys that it is asked for."""
+
+    def found(self, index: Index) -> float | None:
+        return None if index.members else 0.001
+
+
+def test_a_join_that_is_held_is_looked_up_before_a_member_of_it() -> None:
+    """By c alone fewer rows would be found, but b would be scanned for them."""
+    moved = frozenset("a")
+    sizes = Selective({"a": 100, "b": 10**6, "c": 100, "d": 1}, {n: Change(10.0) for n in moved})
+    a, b, c = (SOURCES[n] for n in "abc")
+    key = Equal(ref(ATTRS["a"][1]), ref(ATTRS["c"][0]))
+    join = Join((a, b, c), (key, Equal(ref(ATTRS["b"][0]), ref(ATTRS["c"][0]))), ())
+    plan = Planner(prune(join, join.attrs), frozenset()).refresh(Situation(moved))
+    own = {n: Snapshot(SOURCES[n], OLD) for n in "bc"}
+    together = Index(Join((own["b"], own["c"]), (join.equals[1],), ()), (ATTRS["c"][0],))
+    probing = with_probes(plan, sizes, [together, Index(own["c"], (ATTRS["c"][0],))])
+
+    assert [i for s in probing.steps for i in probed(s.rel)] == [together]
