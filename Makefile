@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 WITH_JAVA := JAVA_HOME="$$(sh scripts/java.sh)" && export JAVA_HOME &&
 PYTEST := $(WITH_JAVA) $(VENV)/bin/python -m pytest
 
-.PHONY: help setup demo test test-all test-tpc lint bench-refresh bench-estimates bench-diss clean
+.PHONY: help setup demo test test-all test-tpc lint bench-refresh bench-estimates bench-diss bench-choice bench-progressive clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r t h; do printf '%-22s %s\n' "  $$t" "$$h"; done
@@ -49,6 +49,12 @@ bench-estimates: $(READY) ## compare expected rows with counted ones (ARGS="…"
 
 bench-diss: $(READY) ## measure what states in memory are worth (ARGS="…" are passed on)
 	$(WITH_JAVA) $(VENV)/bin/python bench/diss.py $(ARGS)
+
+bench-choice: $(READY) ## measure how often the faster way is chosen (ARGS="…" are passed on)
+	$(WITH_JAVA) $(VENV)/bin/python bench/choice.py $(ARGS)
+
+bench-progressive: $(READY) ## measure what working ahead is worth (ARGS="…" are passed on)
+	$(WITH_JAVA) $(VENV)/bin/python bench/progressive.py $(ARGS)
 
 clean: ## remove caches, builds and what Spark left behind; .venv stays
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
