@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,9 @@ from headrace.cli import app
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own: the demo starts and stops its own Spark."""
-    return subprocess.run([sys.executable, "-m", "headrace", *arguments], capture_output=True, text=True, timeout=300)
+    soon = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}  # a short life is not worth the best code
+    command = [sys.executable, "-m", "headrace", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | soon)
 
 
 def test_help_names_the_commands() -> None:

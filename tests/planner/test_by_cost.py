@@ -62,7 +62,7 @@ def test_refreshes_with_states_by_cost_are_right(query: Node, at: list[dict[str,
     refreshed(scene, planner, None)
 
 
-@settings(SOME, max_examples=150)
+@settings(SOME, max_examples=100)
 @given(queries(), arrivals(4), st.integers(0, 10_000))
 def test_refreshes_by_chance_are_right(query: Node, at: list[dict[str, Bag]], seed: int) -> None:
     scene, chance = Scene(query, at, timeline([True])), random.Random(seed)
