@@ -27,10 +27,8 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 SETTINGS = {
     "spark.driver.memory": "6g",
-    # A heap and a code cache that need not grow on the way, and no time spent on the best code: little runs often.
-    "spark.driver.extraJavaOptions": (
-        "-XX:ReservedCodeCacheSize=512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms3g -Xmn1500m"
-    ),
+    # A heap and a code cache that need not grow on the way.
+    "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Xms3g -Xmn1500m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Every small sort, hash table and aggregation takes a page: by default one of up to 64 MB, cleared first.
