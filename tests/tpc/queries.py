@@ -30,14 +30,12 @@ COUNTS = {"h": 22, "ds": 99}
 SPREAD = {
     "h": {
         3: "join, aggregate, LIMIT",
-        11: "scalar subquery in HAVING",
         13: "left outer join, aggregate over aggregate",
         16: "NOT IN with NULLs, COUNT DISTINCT",
         21: "EXISTS and NOT EXISTS with inequality, self-joins",
     },
     "ds": {
         1: "correlated average, shared subplan",
-        5: "UNION ALL, left outer join, ROLLUP",
         9: "fifteen scalar subqueries",
         51: "running window, full outer join",
         67: "ROLLUP over eight keys, rank by partition",

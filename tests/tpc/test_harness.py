@@ -76,7 +76,7 @@ def test_ties_are_decided_by_all_output_columns() -> None:
 @pytest.mark.parametrize(
     ("benchmark", "load"),
     [
-        pytest.param(b, i, marks=() if LONG or (b, i) == ("h", 2) else pytest.mark.long, id=f"{b}-{name}")
+        pytest.param(b, i, marks=() if LONG else pytest.mark.long, id=f"{b}-{name}")
         for b in sorted(COUNTS)
         for i, name in enumerate(LOADS)
     ],
