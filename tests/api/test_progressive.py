@@ -110,3 +110,14 @@ def test_advance_needs_a_timeline(shop: Shop) -> None:
     view = shop.warehouse().view("plain", SUMMARY)
     with pytest.raises(hr.ConfigError, match="TIMELINE"):
         view.advance()
+
+
+def test_runs_over_more_rows_than_a_driver_works_through(shop: Shop) -> None:
+    """Then costs are told in seconds, by what is known of tables."""
+    shop.sell(160_000, range(10, 5_000))
+    view = shop.view()
+    view.advance()
+    shop.sell(40, range(5_000, 5_010))
+    view.advance()
+    view.advance()
+    same_rows(view.read(), view.recompute())

@@ -69,3 +69,12 @@ def test_what_spark_finds_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert missing_here(paths, 1, ["x"]) is None
     monkeypatch.setattr(leaving, "_LEAVING", 1)
     assert missing_here(paths, 1, list(TYPES)) is UNKNOWN
+
+
+def test_files_may_have_their_columns_in_another_order(tmp_path: Path) -> None:
+    row = {"a.b": 1, "x": 0.5, "day": date(2024, 1, 1), "s": "a"}
+    paths = write(tmp_path, [[{**row, "_change_type": "insert"}], [{**row, "_change_type": "delete"}]])
+    other = pq.read_table(paths[1])
+    pq.write_table(other.select(other.column_names[::-1]), paths[1])
+    assert missing_here(paths, 1, list(TYPES)) is None
+    assert missing_here(paths[1:], 0, list(TYPES)) == row

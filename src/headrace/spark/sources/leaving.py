@@ -25,7 +25,7 @@ def missing_here(paths: Sequence[Path], since: int, columns: Sequence[str]) -> d
     ``UNKNOWN`` where that is better found by Spark."""
     wanted = [*columns, CHANGE_TYPE]
     out = pa.array(OUT)
-    new = _read([pq.ParquetFile(p) for p in paths[since:]], wanted)
+    new = _read(paths[since:], wanted)
     leaving = new.filter(pc.is_in(new.column(CHANGE_TYPE), out))
     if leaving.num_rows > _LEAVING:
         return UNKNOWN  # type: ignore[no-any-return]
@@ -47,9 +47,8 @@ def _rows_like(
     paths: Sequence[Path], leaving: pa.Table, wanted: Sequence[str], columns: Sequence[str]
 ) -> pa.Table | None:
     """Rows of all files, of many only those with a value of the leaving ones; None where those are many too."""
-    every = [pq.ParquetFile(p) for p in paths]
-    if sum(f.metadata.num_rows for f in every) <= _SMALL:
-        return _read(every, wanted)
+    if sum(pq.read_metadata(p).num_rows for p in paths) <= _SMALL:
+        return _read(paths, wanted)
     import pyarrow.dataset as ds  # which takes a second
 
     files, condition = ds.dataset([str(p) for p in paths], format="parquet"), _like(leaving, columns)
@@ -58,9 +57,13 @@ def _rows_like(
     return files.to_table(columns={c: ds.field(c) for c in wanted}, filter=condition)
 
 
-def _read(files: Sequence[pq.ParquetFile], columns: Sequence[str]) -> pa.Table:
-    """All rows of files, whichever order their columns have."""
-    return pa.concat_tables([f.read(columns=columns).select(columns) for f in files], promote_options="default")
+def _read(paths: Sequence[Path], columns: Sequence[str]) -> pa.Table:
+    """All rows of files, whichever order their columns have. There may be more files than a process may have open."""
+    tables = []
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            tables.append(file.read(columns=columns).select(columns))
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _like(leaving: pa.Table, columns: Sequence[str]) -> pc.Expression | None:
