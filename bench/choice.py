@@ -22,7 +22,7 @@ import typer
 from refresh import Pattern
 from rich.console import Console
 from rich.table import Table
-from running import chosen, release, same_rows, session, timed
+from running import Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
 
 import headrace as hr
 from headrace.cli.terminal import ratio, seconds, stderr_to
@@ -35,16 +35,16 @@ Result = dict[str, Any]
 
 
 def bench(
-    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 1.0,
+    scale: Scale = 1.0,
     deltas: Annotated[str, typer.Option(help="Sizes, as fractions of what is there at first.")] = "0.001,0.01,0.1,0.5",
     pattern: Annotated[
         Pattern, typer.Option(help="random: in every table but nation and region; natural: the newest orders.")
     ] = Pattern.random,
-    queries: Annotated[str, typer.Option(help="A subset, as in 1,3,5.")] = "",
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
-    data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
-    cores: Annotated[int, typer.Option(min=1)] = os.cpu_count() or 1,
-    memory: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
+    queries: Queries = "",
+    json_file: Json = None,
+    data: Data = Path("build/bench"),
+    cores: Cores = os.cpu_count() or 1,
+    memory: Heap = "12g",
     states: Annotated[str, typer.Option(help="Of it, what each view may take to look rows up in.")] = "1g",
 ) -> None:
     """Compare what AUTO chooses with the faster of both ways."""

@@ -21,7 +21,7 @@ import typer
 from refresh import Pattern
 from rich.console import Console
 from rich.table import Table
-from running import chosen, release, same_rows, session, timed
+from running import Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
 
 import headrace as hr
 from headrace.cli.terminal import ratio, seconds, stderr_to
@@ -34,16 +34,16 @@ Result = dict[str, Any]
 
 
 def bench(
-    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 1.0,
+    scale: Scale = 1.0,
     weights: Annotated[str, typer.Option(help="What a second costs in each run.")] = "0.25,0.3,1",
     pattern: Annotated[
         Pattern, typer.Option(help="random: in every table but nation and region; natural: the newest orders.")
     ] = Pattern.natural,
-    queries: Annotated[str, typer.Option(help="A subset, as in 1,3,5.")] = "",
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
-    data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
-    cores: Annotated[int, typer.Option(min=1)] = os.cpu_count() or 1,
-    memory: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
+    queries: Queries = "",
+    json_file: Json = None,
+    data: Data = Path("build/bench"),
+    cores: Cores = os.cpu_count() or 1,
+    memory: Heap = "12g",
 ) -> None:
     """Compare progressive runs with one run at the end."""
     console, texts = Console(highlight=False), chosen(queries)
@@ -98,7 +98,7 @@ def _measured(name: str, sql: str, cut: tpch.Cut, timeline: Any, folder: Path, s
         "end_s": once.seconds,
         "total_ratio": round(weighted / whole, 3),
         "last_ratio": round(costs[-1] / whole, 3),
-        "states": [len(run.value.states) if hasattr(run.value, "states") else None for run in runs],
+        "states": [len(run.value.states) for run in runs],
         "agree": same_rows([tuple(r) for r in view.read().collect()], [tuple(r) for r in other.read().collect()]),
     }
 

@@ -33,7 +33,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from running import chosen, release, same_rows, session, timed
+from running import Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
 
 import headrace as hr
 from headrace.cli.terminal import count, ratio, seconds, size, stderr_to
@@ -62,18 +62,18 @@ class Pattern(str, Enum):
 
 
 def bench(
-    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 1.0,
+    scale: Scale = 1.0,
     delta: Annotated[float, typer.Option(help="Size of a delta, as a fraction of the rows that change.")] = 0.01,
     pattern: Annotated[
         Pattern,
         typer.Option(help="random: in every table but nation and region; natural: the newest orders."),
     ] = Pattern.random,
-    queries: Annotated[str, typer.Option(help="A subset, as in 1,3,5.")] = "",
+    queries: Queries = "",
     warm: Annotated[int, typer.Option(min=0, help="Refreshes before the measured one.")] = 5,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
-    data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
-    cores: Annotated[int, typer.Option(min=1, help="For Spark and for DuckDB.")] = os.cpu_count() or 1,
-    memory: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
+    json_file: Json = None,
+    data: Data = Path("build/bench"),
+    cores: Cores = os.cpu_count() or 1,
+    memory: Heap = "12g",
     states: Annotated[str, typer.Option(help="Of it, what views may take to look rows up in.")] = "3g",
     timeout: Annotated[int, typer.Option(min=1, help="Seconds until a query is given up.")] = 300,
 ) -> None:

@@ -9,13 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import tpch
 import typer
 from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+
+Scale = Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")]
+Queries = Annotated[str, typer.Option(help="A subset, as in 1,3,5.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")]
+Data = Annotated[Path, typer.Option(help="Where data is made and kept.")]
+Cores = Annotated[int, typer.Option(min=1, help="For Spark, and for DuckDB where it takes part.")]
+Heap = Annotated[str, typer.Option(help="The JVM's heap.")]
 
 
 def session(cores: int, memory: str) -> SparkSession:
