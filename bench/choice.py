@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +21,7 @@ import typer
 from refresh import Pattern
 from rich.console import Console
 from rich.table import Table
-from running import Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
+from running import ALL_CORES, Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
 
 import headrace as hr
 from headrace.cli.terminal import ratio, seconds, stderr_to
@@ -43,7 +42,7 @@ def bench(
     queries: Queries = "",
     json_file: Json = None,
     data: Data = Path("build/bench"),
-    cores: Cores = os.cpu_count() or 1,
+    cores: Cores = ALL_CORES,
     memory: Heap = "12g",
     states: Annotated[str, typer.Option(help="Of it, what each view may take to look rows up in.")] = "1g",
 ) -> None:

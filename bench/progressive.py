@@ -10,7 +10,6 @@ JVM together, those of early runs times their weight (Tempura §8.2).
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import statistics
 from pathlib import Path
@@ -21,7 +20,7 @@ import typer
 from refresh import Pattern
 from rich.console import Console
 from rich.table import Table
-from running import Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
+from running import ALL_CORES, Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
 
 import headrace as hr
 from headrace.cli.terminal import ratio, seconds, stderr_to
@@ -42,7 +41,7 @@ def bench(
     queries: Queries = "",
     json_file: Json = None,
     data: Data = Path("build/bench"),
-    cores: Cores = os.cpu_count() or 1,
+    cores: Cores = ALL_CORES,
     memory: Heap = "12g",
 ) -> None:
     """Compare progressive runs with one run at the end."""

@@ -33,7 +33,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from running import Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
+from running import ALL_CORES, Cores, Data, Heap, Json, Queries, Scale, chosen, release, same_rows, session, timed
 
 import headrace as hr
 from headrace.cli.terminal import count, ratio, seconds, size, stderr_to
@@ -72,7 +72,7 @@ def bench(
     warm: Annotated[int, typer.Option(min=0, help="Refreshes before the measured one.")] = 5,
     json_file: Json = None,
     data: Data = Path("build/bench"),
-    cores: Cores = os.cpu_count() or 1,
+    cores: Cores = ALL_CORES,
     memory: Heap = "12g",
     states: Annotated[str, typer.Option(help="Of it, what views may take to look rows up in.")] = "3g",
     timeout: Annotated[int, typer.Option(min=1, help="Seconds until a query is given up.")] = 300,

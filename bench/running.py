@@ -22,6 +22,7 @@ Queries = Annotated[str, typer.Option(help="A subset, as in 1,3,5.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")]
 Data = Annotated[Path, typer.Option(help="Where data is made and kept.")]
 Cores = Annotated[int, typer.Option(min=1, help="For Spark, and for DuckDB where it takes part.")]
+ALL_CORES = os.cpu_count() or 1
 Heap = Annotated[str, typer.Option(help="The JVM's heap.")]
 
 
