@@ -38,8 +38,8 @@ from headrace.api.outlook import Outlook
 from headrace.api.recall import Choosing
 from headrace.api.refreshing import prepare
 from headrace.cli.terminal import seconds, size, stderr_to
-from headrace.planner.operators import Change
 from headrace.runtime.memory_size import in_bytes
+from headrace.stats.estimate import Change
 
 FLAT = "1,3,5,6,7,8,9,10,12,14,19"  # flat select, project, join and aggregate (§6.2)
 MANY = 1 << 50

@@ -24,7 +24,9 @@ def rounds(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ahead[int]]:
     """Most of a round is the start of a process, so two go side by side."""
-    folder = tmp_path_factory.mktemp("rounds")  # here: two threads that first ask pytest for a folder empty each other's
+    folder = tmp_path_factory.mktemp(
+        "rounds"
+    )  # here: two threads that first ask pytest for a folder empty each other's
 
     def run(number: int) -> None:
         _round(spark, folder / f"{number}", number)

@@ -21,7 +21,6 @@ from headrace.planner.front import Front, Point
 from headrace.planner.operators import (
     Aggregate,
     Candidate,
-    Change,
     HashJoin,
     Materialize,
     Operator,
@@ -29,6 +28,7 @@ from headrace.planner.operators import (
     Sort,
     candidates,
 )
+from headrace.stats.estimate import Change
 
 MANY = 1 << 40
 slow = settings(
@@ -38,7 +38,7 @@ slow = settings(
 
 def assignments(op: Operator, demand: Demand, prices: Rates) -> Iterator[Point]:
     """Every assignment of actions to the operators of a tree, none left out."""
-    demand = demand.of(op.change.moved)
+    demand = demand.of(bool(op.change))
     if demand.emits is Emits.NOTHING and not demand.lookups:
         yield Point(0, 0.0)
         return
@@ -51,7 +51,7 @@ def assignments(op: Operator, demand: Demand, prices: Rates) -> Iterator[Point]:
 
 def count(op: Operator, demand: Demand, prices: Rates) -> int:
     """How many assignments there are."""
-    demand = demand.of(op.change.moved)
+    demand = demand.of(bool(op.change))
     if demand.emits is Emits.NOTHING and not demand.lookups:
         return 1
     found = 0
@@ -357,7 +357,7 @@ def test_recycler_evicts_what_has_less_benefit() -> None:
 
 
 def test_at_rest_nothing_changes() -> None:
-    assert not any(o.change.moved for o in [at_rest(chain(5, 1000.0, 0.1))])
+    assert not any(o.change for o in [at_rest(chain(5, 1000.0, 0.1))])
 
 
 # --- time

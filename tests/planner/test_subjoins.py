@@ -21,12 +21,13 @@ from headrace.ir.walk import nodes, rebuild
 from headrace.planner.actions import actions
 from headrace.planner.demand import FULL
 from headrace.planner.diss import choose, front
-from headrace.planner.operators import Candidate, Change, HashJoin, walk
+from headrace.planner.operators import Candidate, HashJoin, walk
 from headrace.planner.probes import candidates, with_probes
 from headrace.planner.rates import Rates
 from headrace.planner.simple import Planner
 from headrace.planner.skip import with_skips
 from headrace.planner.view_tree import view_tree
+from headrace.stats.estimate import Change, Estimate
 
 NAMES = "abcd"
 ATTRS = {n: tuple(Attr(f"{n}{i}", f"{n}{i}", "int") for i in (1, 2)) for n in NAMES}
@@ -58,6 +59,9 @@ class Known:
 
     def state(self, index: Index, rows: float) -> Candidate | None:
         return Candidate(index.name, round(rows) * 64, False, 0.1, 0.01)
+
+    def about(self, rel: Rel) -> Estimate | None:
+        return None
 
 
 @dataclass

@@ -12,7 +12,6 @@ from headrace.planner.demand import Key
 from headrace.planner.operators import (
     Aggregate,
     Candidate,
-    Change,
     HashJoin,
     Materialize,
     Operator,
@@ -20,6 +19,7 @@ from headrace.planner.operators import (
     Sort,
     Table,
 )
+from headrace.stats.estimate import Change
 
 
 @dataclass
@@ -126,7 +126,7 @@ def _tree(draw: st.DrawFn, numbers: count[int], joins: int) -> Operator:
         for s, k in zip(sides, keys, strict=True)
     ]
     rows = float(draw(st.integers(0, 60)))
-    change = draw(changes) if any(s.change.moved for s in sides) else Change()
+    change = draw(changes) if any(s.change for s in sides) else Change()
     distinct = {**sides[0].distinct, **sides[1].distinct}
     return HashJoin(rows, change, distinct, 100.0, left=kept[0], right=kept[1], left_key=keys[0], right_key=keys[1])
 
@@ -138,7 +138,7 @@ def _sorted(draw: st.DrawFn, op: Operator, n: int) -> Operator:
 
 def _grouped(draw: st.DrawFn, op: Operator, n: int) -> Operator:
     rows = float(draw(st.integers(0, 10)))
-    change = draw(changes) if op.change.moved else Change()
+    change = draw(changes) if op.change else Change()
     state = Candidate(f"groups {n}", round(rows) * 3, draw(st.booleans()))
     merging, durable = draw(st.sampled_from(Merging)), draw(st.booleans())
     return Aggregate(rows, change, op.distinct, rows, input=op, state=state, merging=merging, durable=durable)

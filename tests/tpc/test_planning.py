@@ -13,11 +13,12 @@ from pyspark.sql import SparkSession
 from headrace.ir.expr import Attr
 from headrace.ir.near import Range
 from headrace.ir.probe import Index
-from headrace.ir.rel import Load, Snapshot
+from headrace.ir.rel import Load, Rel, Snapshot
 from headrace.planner.diss import front
-from headrace.planner.operators import Candidate, Change
+from headrace.planner.operators import Candidate
 from headrace.planner.rates import Rates
 from headrace.planner.view_tree import view_tree
+from headrace.stats.estimate import Change, Estimate
 from tpc.queries import COUNTS, SPREAD, query
 from tpc.schedule import Ledger, deliver
 from tpc.trial import Trial
@@ -44,6 +45,9 @@ class Large:
 
     def state(self, index: Index, rows: float) -> Candidate | None:
         return Candidate(index.name, round(rows * 80), False, 0.2, 0.1)
+
+    def about(self, rel: Rel) -> Estimate | None:
+        return None
 
 
 def _each() -> Iterator[object]:

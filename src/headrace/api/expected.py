@@ -71,6 +71,12 @@ class Expected:
         """What is known in a run that computes everything: neither states nor changes need be there."""
         return self.view._knowledge.run(self.until, self.until, self.lessons, states=False)
 
+    def next(self, changes: Mapping[str, Change]) -> RunStatistics:
+        """What is known in a run that finds other changes where this one began."""
+        view = self.view
+        known = view._knowledge.run(self.since, self.since, self.lessons, view._recall)
+        return view._knowledge.moved(known, changes, states=True)
+
     def _moved(self, known: RunStatistics, *, states: bool) -> RunStatistics:
         return known if self.changes is None else self.view._knowledge.moved(known, self.changes, states=states)
 

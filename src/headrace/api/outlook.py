@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.planner.operators import Change
 from headrace.runtime.arrivals import History
+from headrace.stats.estimate import Change
 
 _LIKELY = 0.25  # a source that moves in fewer runs than this part of them is not reckoned with
 
@@ -38,6 +38,6 @@ def outlook(histories: Mapping[str, History]) -> Outlook:
     for name, history in histories.items():
         next_ = history.predict()
         change = Change(inserts=next_.inserted.mean, deletes=next_.deleted.mean)
-        if next_.moves >= _LIKELY and not next_.complete and change.moved:
+        if next_.moves >= _LIKELY and not next_.complete and change:
             found[name] = change
     return Outlook(found, max((len(h.arrivals) for h in histories.values()), default=1) or 1)

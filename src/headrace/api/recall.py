@@ -19,13 +19,13 @@ from headrace.ir.expr import Attr
 from headrace.ir.near import Near, Range
 from headrace.ir.plan import Plan
 from headrace.ir.probe import Index, indexes
-from headrace.ir.rel import Delta, Load, Snapshot, Source
+from headrace.ir.rel import Delta, Load, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD, Reached, Situation
 from headrace.ir.walk import nodes
 from headrace.planner.baselines import STRATEGIES
 from headrace.planner.diss import choose, front
 from headrace.planner.front import Front
-from headrace.planner.operators import Candidate, Change
+from headrace.planner.operators import Candidate
 from headrace.planner.probes import candidates, with_probes
 from headrace.planner.rates import Rates
 from headrace.planner.skip import with_skips
@@ -33,6 +33,9 @@ from headrace.planner.view_tree import ViewTree, view_tree
 from headrace.spark.engine import Memory, State
 from headrace.spark.file_stats import bounds, near, rows_in, spread
 from headrace.spark.sources.source import Scan, SourceReader
+from headrace.stats.estimate import Change, Estimate
+from headrace.stats.known import Known
+from headrace.stats.steps import Steps
 
 # Rows that are indexed at once: scanning them costs as much.
 FEW = 50_000
@@ -84,6 +87,7 @@ class Recall:
         self._made_for: object = None
         self._tree = ViewTree()
         self._front: Front | None = None
+        self._steps: Steps | None = None  # what is known of the plan that is looked at
         self.chosen: _Chosen = {}
         self._unforeseen: dict[object, _Chosen] = {}
         self._estimated: dict[str, float] = {}  # rows of indexes
@@ -97,9 +101,12 @@ class Recall:
 
     # --- what stays
 
-    def foresee(self, plan: Plan, outlook: Outlook) -> None:
+    def foresee(
+        self, plan: Plan, outlook: Outlook, known: Callable[[Mapping[str, Change]], Known] | None = None
+    ) -> None:
         """Choose what to hold for the delta that is expected after this run. Where it is expected to be of the kind
-        that this run finds, it will be worked in by the same plan."""
+        that this run finds, it will be worked in by the same plan. ``known`` tells what is known in a run that finds
+        such changes, where it is worth asking."""
         if not self.memory.possible:
             return
         outlook = self.choosing.outlook or outlook
@@ -109,7 +116,9 @@ class Recall:
             self._made_for, self._outlook = key, outlook
             leaving = frozenset(n for n, c in outlook.changes.items() if c.left)
             expected = plan if same else self.plan_of(Situation(outlook.moving, leaving))
+            self._steps = _steps(expected, known(outlook.changes)) if known is not None else None
             self._tree = view_tree(expected, self, joins=self.choosing.joins)
+            self._steps = None
             self._front = front(self._tree.root, Rates(), self.memory.most)
             self.shares.offer(self.view, self._front)
         self.memory.limit = min(self.memory.most, self.shares.of(self.view, self.memory.budget.limit))
@@ -208,6 +217,9 @@ class Recall:
         making = sum(Rates().scan(self.rows(leaf)) for leaf in index.leaves)
         return Candidate(index.name, size, there, making, 1.0 / (1 + self._outlook.runs))
 
+    def about(self, rel: Rel) -> Estimate | None:
+        return None if self._steps is None else self._steps.of_new(rel)
+
     def read(self, index: Index) -> int:
         """The rows that making an index reads."""
         return sum(self.rows(leaf) for leaf in index.leaves)
@@ -276,6 +288,13 @@ class Recall:
 def _field(source: Source, attr: Attr) -> str:
     """The column of a source that an attribute is."""
     return next(f for a, f in zip(source.columns, source.fields, strict=True) if a.id == attr.id)
+
+
+def _steps(plan: Plan, known: Known) -> Steps:
+    steps = Steps(known)
+    for step in plan.steps:
+        steps.add(step)
+    return steps
 
 
 def _used(plan: Plan) -> dict[str, Index]:

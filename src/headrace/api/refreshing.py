@@ -147,7 +147,8 @@ class Refreshing:
         plan = view._recall.near(plan, since, until)
         method, memory = "incremental" if moved else "unchanged", view._memory
         memory.begin((self.last["number"], self.last["record"]["started"]))
-        view._recall.foresee(plan, outlook(self._arrivals(None)))
+        known = self.expected.next if self.expected.worth_asking else None
+        view._recall.foresee(plan, outlook(self._arrivals(None)), known)
         cheaper = self._better_anew(plan) if view.refresh_policy == "AUTO" and plan.steps else None
         if cheaper is not None:
             return self._anew(cheaper)

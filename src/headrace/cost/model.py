@@ -15,6 +15,7 @@ from headrace.ir.time import NEW, OLD
 from headrace.ir.walk import leaves, nodes
 from headrace.stats.cardinality import Estimate, Known, estimate_tree
 from headrace.stats.estimate import drawn, width_of
+from headrace.stats.steps import Steps
 
 __all__ = ["Cost", "PlanCost", "built", "inserted", "price", "price_plan", "published", "saved"]
 
@@ -105,8 +106,7 @@ class _PlanPricing:
         self.prices = prices
         self.result = result
         self.held = held
-        self.rows: dict[str, Estimate] = {}
-        self.seen: dict[int, Estimate] = {}
+        self.steps = Steps(known)
 
     def priced(self) -> PlanCost:
         steps = dict(self._indexes())
@@ -115,10 +115,9 @@ class _PlanPricing:
         return PlanCost(steps, Cost(fixed=self.prices.run))
 
     def _step(self, step: Step) -> Cost:
-        out = self._estimate(step.rel)
+        out = self.steps.add(step)
         large = self._reads(step) > SMALL
         cost = self._tree(step.rel, Pricing(self.prices, large)) + self._fixed(large)
-        self.rows[step.name] = out
         match step:
             case Pin() | Remember():
                 held = Cost(cpu=out.rows * self.prices.held_row, memory=out.bytes)
@@ -138,7 +137,7 @@ class _PlanPricing:
         return Cost(fixed=self.prices.job if large else self.prices.driver_step)
 
     def _estimate(self, rel: Rel) -> Estimate:
-        return estimate_tree(rel, self.known, self.rows, self.seen)
+        return self.steps.of(rel)
 
     def _reads(self, step: Step) -> float:
         """The rows that a step reads: which says where it is computed."""
@@ -153,7 +152,7 @@ class _PlanPricing:
 
         def visit(r: Rel) -> Cost:
             if isinstance(r, Ref):
-                return Cost(cpu=self.rows[r.step].rows * self.prices.held_row / pricing.cores)
+                return Cost(cpu=self.steps.made[r.step].rows * self.prices.held_row / pricing.cores)
             assert isinstance(r, Node)
             if id(r) not in done:
                 inputs = tuple(self._estimate(i) for i in r.inputs)

@@ -37,7 +37,6 @@ from headrace.planner.demand import DELTA, FULL, NOTHING, Demand, Emits, Key, Lo
 from headrace.planner.operators import (
     Aggregate,
     Candidate,
-    Change,
     Forest,
     HashJoin,
     Materialize,
@@ -45,6 +44,7 @@ from headrace.planner.operators import (
     Scan,
     Sort,
 )
+from headrace.stats.estimate import Change
 
 
 class Prices(Protocol):
@@ -222,7 +222,7 @@ class _Materializing:
         build, take = (prices.build, upkeep) if state != op.as_rows else (prices.materialise, _taken_in)
         made = state.made(build(op.rows)) if self.given is None else 0.0
         key = next((k for k, c in self.tables.items() if c == state), ())
-        return made + (take(op.change, op.fanout(key), prices) if op.change.moved else 0.0)
+        return made + (take(op.change, op.fanout(key), prices) if op.change else 0.0)
 
 
 def _taken_in(change: Change, _fanout: float, prices: Prices) -> float:

@@ -19,7 +19,6 @@ from headrace.planner.diss import Diss, choose
 from headrace.planner.operators import (
     Aggregate,
     Candidate,
-    Change,
     Forest,
     HashJoin,
     Materialize,
@@ -29,6 +28,7 @@ from headrace.planner.operators import (
     candidates,
     walk,
 )
+from headrace.stats.estimate import Change
 
 Strategy = Callable[[Operator, Prices, int], frozenset[str]]
 

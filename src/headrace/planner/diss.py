@@ -48,7 +48,7 @@ class Diss:
         return Front([*self._front(self.root, DELTA), *self._front(self.root, FULL)])
 
     def _front(self, op: Operator, demand: Demand) -> Front:
-        demand = demand.of(op.change.moved)
+        demand = demand.of(bool(op.change))
         if demand.emits is Emits.NOTHING and not demand.lookups:
             return NOTHING
         key = (id(op), demand)

@@ -14,32 +14,7 @@ from dataclasses import dataclass, field
 
 from headrace.ir.aggregate import Merging
 from headrace.planner.demand import Demand, Key
-
-
-@dataclass(frozen=True)
-class Change:
-    """Rows that a delta adds, alters and takes away. An update is the old row taken away and the new one added."""
-
-    inserts: float = 0.0
-    updates: float = 0.0
-    deletes: float = 0.0
-
-    @property
-    def came(self) -> float:
-        return self.inserts + self.updates
-
-    @property
-    def left(self) -> float:
-        return self.deletes + self.updates
-
-    @property
-    def rows(self) -> float:
-        """The rows of the delta itself."""
-        return self.came + self.left
-
-    @property
-    def moved(self) -> bool:
-        return self.rows > 0
+from headrace.stats.estimate import Change
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,9 @@ from headrace.ir.rel import (
 from headrace.ir.time import OLD
 from headrace.ir.walk import leaves, nodes
 from headrace.planner.demand import DELTA, Demand, Emits, Key, Lookup
-from headrace.planner.operators import Candidate, Change, Forest, HashJoin, Materialize, Operator, Scan, Table, forest
+from headrace.planner.operators import Candidate, Forest, HashJoin, Materialize, Operator, Scan, Table, forest
 from headrace.planner.row_wise import at_old, exact, index_of, is_near, version_of
+from headrace.stats.estimate import Change, Estimate
 
 _JOINS = 4  # joins on the way of one tree that may be kept: each doubles what is asked of those below it
 _UNKNOWN = 1_000_000.0  # rows of a relation of which nothing is known
@@ -63,6 +64,10 @@ class Estimates(Protocol):
 
     def state(self, index: Index, rows: float) -> Candidate | None:
         """An index of so many rows as a state that may be held; None where it cannot be."""
+
+    def about(self, rel: Rel) -> Estimate | None:
+        """What is expected of a tree over leaves and over steps of the plan; None where nothing more is known of it
+        than its leaves."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +297,8 @@ class _Building:
         # Near a delta's range there may be no old row at all: its rows meet those that come with them.
         base = reads + (change.came if rel is not None and is_near(rel) else 0.0)
         filters = sum(isinstance(n, Filter) for n in nodes(rel)) if rel is not None else 0
-        rows = base * 0.5**filters
+        told = self.estimates.about(rel) if rel is not None and filters and not is_near(rel) else None
+        rows = base * 0.5**filters if told is None or told.delta else min(told.rows, base)
         distinct = {a.id: max(base, 1.0) for a in rel.attrs} if rel is not None else {}
         return Scan(rows, change, distinct, base, reads=reads, reads_delta=change.rows)
 
@@ -319,16 +325,18 @@ class _Building:
 
     def _changed(self, rel: Rel) -> Change:
         """The delta that a tree computes."""
+        told = self.estimates.about(rel)
+        if told is not None and told.delta:
+            return told.change
         match rel:
             case Delta(of=Source(name=name)):
                 return self.estimates.changed(name)
             case Ref(step=step):
                 return self._changed(self.steps[step]) if step in self.steps else Change()
             case Filter(input=below):
-                return _times(self._changed(below), 0.5)
+                return self._changed(below) * 0.5
             case Negate(input=below):
-                change = self._changed(below)
-                return Change(change.deletes, change.updates, change.inserts)
+                return self._changed(below).negated
             case Join(members=members):
                 return self._changed(members[0])
             case Partials(input=below, change=True):
@@ -336,10 +344,7 @@ class _Building:
             case Accumulate(change=below):
                 return Change(updates=self._changed(below).rows)
             case Node():
-                changes = [self._changed(i) for i in rel.inputs]
-                return Change(
-                    sum(c.inserts for c in changes), sum(c.updates for c in changes), sum(c.deletes for c in changes)
-                )
+                return sum((self._changed(i) for i in rel.inputs), Change())
         return Change()
 
 
@@ -361,8 +366,7 @@ def join_index(terms: Terms, members: Iterable[Member], key: Key) -> Index | Non
 def _joined(left: Operator, right: Operator, left_key: Key, right_key: Key) -> HashJoin:
     gives = right.fanout(right_key) if right_key else right.rows
     back = left.fanout(left_key) if left_key else left.rows * gives / max(right.rows, 1.0)
-    both = [_times(left.change, gives), _times(right.change, back)]
-    change = Change(*(sum(getattr(c, f) for c in both) for f in ("inserts", "updates", "deletes")))
+    change = left.change * gives + right.change * back
     return HashJoin(
         *(left.rows * gives, change, {**left.distinct, **right.distinct}, max(left.base, right.base)),
         left=left,
@@ -371,10 +375,6 @@ def _joined(left: Operator, right: Operator, left_key: Key, right_key: Key) -> H
         right_key=right_key,
         looked_up=False,  # terms begin with their deltas
     )
-
-
-def _times(change: Change, factor: float) -> Change:
-    return Change(change.inserts * factor, change.updates * factor, change.deletes * factor)
 
 
 def _link(

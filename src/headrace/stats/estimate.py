@@ -35,9 +35,17 @@ class Change:
     deletes: float = 0.0
 
     @property
+    def came(self) -> float:
+        return self.inserts + self.updates
+
+    @property
+    def left(self) -> float:
+        return self.deletes + self.updates
+
+    @property
     def rows(self) -> float:
         """The rows of the Delta, whatever their sign."""
-        return self.inserts + 2 * self.updates + self.deletes
+        return self.came + self.left
 
     @property
     def net(self) -> float:
