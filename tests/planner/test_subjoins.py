@@ -19,9 +19,9 @@ from headrace.ir.rel import Delta, Join, Load, Measured, Node, Ref, Rel, Snapsho
 from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.ir.walk import nodes, rebuild
 from headrace.planner.actions import actions
-from headrace.planner.demand import FULL
+from headrace.planner.demand import DELTA, FULL
 from headrace.planner.diss import choose, front
-from headrace.planner.operators import Candidate, HashJoin, walk
+from headrace.planner.operators import Candidate, HashJoin, Materialize, walk
 from headrace.planner.probes import candidates, with_probes
 from headrace.planner.rates import Rates
 from headrace.planner.simple import Planner
@@ -305,6 +305,16 @@ def test_the_full_result_of_a_join_is_not_looked_up_from_one_side() -> None:
     for join in joins:
         assert [a.asks for a in actions(join, FULL, Rates())] == [(FULL, FULL)]
         assert len(list(actions(replace(join, looked_up=True), FULL, Rates()))) == 3
+
+
+def test_what_is_held_is_not_read_whole() -> None:
+    """However few rows it has: runs look it up by its key."""
+    moved = frozenset("ab")
+    sizes = Known({"a": 100, "b": 10**6, "c": 1, "d": 1}, {n: Change(10.0) for n in moved})
+    tree = view_tree(Planner(chain("ab"), frozenset()).refresh(Situation(moved)), sizes)
+    (kept,) = [op for op in walk(tree.root) if isinstance(op, Materialize) and op.rows == 100]
+    assert [a.asks for a in actions(kept, FULL, Rates())] == [(FULL,)]
+    assert any(a.asks == (DELTA,) for a in actions(replace(kept, replayed=True), FULL, Rates()))
 
 
 class Selective(Known):

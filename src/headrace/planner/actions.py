@@ -171,17 +171,20 @@ class _Materializing:
         self.tables = {t.key: t.candidate for t in op.tables}
 
     def actions(self) -> Iterator[Action]:
-        full = self.demand.emits is Emits.FULL
         for held in self._held():
             yield from self._action(held, from_memory=False)
-            if full and held:
+            if self._replays and held:
                 yield from self._action(held, from_memory=True)
+
+    @property
+    def _replays(self) -> bool:
+        return self.op.replayed and self.demand.emits is Emits.FULL
 
     def _held(self) -> Iterable[tuple[Candidate, ...]]:
         if self.given is not None:
             return [tuple(c for c in self.op.candidates if c.name in self.given)]
         useful = [self.tables[one.key] for one in self.demand.lookups if one.key in self.tables]
-        if self.demand.emits is Emits.FULL:  # any of its states has the full result
+        if self._replays:  # any of its states has the full result
             useful = list(self.tables.values())
         if self.op.as_rows is not None and (self.demand.lookups or self.demand.emits is Emits.FULL):
             useful.append(self.op.as_rows)

@@ -88,11 +88,13 @@ class Scan(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Materialize(Operator):
-    """The rows of its input, which may be kept: as they are (``as_rows``), or in hash tables by keys."""
+    """The rows of its input, which may be kept: as they are (``as_rows``), or in hash tables by keys. ``replayed`` says
+    that what is kept may be read whole too."""
 
     input: Operator = field(kw_only=True)
     as_rows: Candidate | None = None
     tables: tuple[Table, ...] = ()
+    replayed: bool = True
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -289,7 +289,11 @@ class _Building:
         if not tables:
             return op
         return Materialize(
-            *(op.rows, op.change, op.distinct, op.base), measured=measured, input=op, tables=tuple(tables.values())
+            *(op.rows, op.change, op.distinct, op.base),
+            measured=measured,
+            input=op,
+            tables=tuple(tables.values()),
+            replayed=False,  # runs look indexes up, and do not read them whole
         )
 
     def _scan(self, rel: Rel | None, change: Change) -> Scan:
