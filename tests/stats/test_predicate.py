@@ -38,6 +38,7 @@ DAY = float(date(1998, 9, 2).toordinal())
         ("(l_shipdate#10 <= 1998-09-02)", Compared("10", "<=", DAY)),
         ("(t#1 > 1998-09-02 12:00:00)", Compared("1", ">", DAY + 0.5)),
         ("(c_mktsegment#6 = BUILDING)", Compared("6", "=", None)),
+        ("(p_brand#7 = Brand#x)", Compared("7", "=", None)),
         ("(sum(l_quantity)#12 > 300.00)", Compared("12", ">", 300.0)),
         ("(5 < a#1)", Compared("1", ">", 5.0)),
         ("(rows#n3 >= 10)", Compared("n3", ">=", 10.0)),

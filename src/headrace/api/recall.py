@@ -269,7 +269,9 @@ class Recall:
         held, rows = self.memory.held.get(index.name), self.read(index)
         if held is not None:
             records, keys = held.counts
-            return records / max(rows, 1) if records == keys else records / max(keys, 1)
+            if records != keys:
+                return records / max(keys, 1)
+            return records / max(rows, 1) if index.filters else 1.0
         if index.source is None:
             return None
         guess = self.knowledge.found(index, self._since)

@@ -26,7 +26,8 @@ class Attr:
 
 @dataclass(frozen=True)
 class Expr:
-    """A scalar expression. ``text`` names attributes by ``name#id``; ``handle`` evaluates it.
+    """A scalar expression. ``text`` names attributes by ``name#id``; ``handle`` evaluates it. Where two expressions may
+    have one text, ``exact`` tells them apart.
 
     Without a handle it is one of those that Headrace itself writes, told apart by ``kind``: a reference to
     an attribute (ref), a typed NULL (null), a Boolean literal (boolean), or SQL over unique names (sql).
@@ -39,6 +40,7 @@ class Expr:
     type: str
     kind: str = "engine"
     handle: Any = field(compare=False, repr=False, default=None)
+    exact: str = ""
 
     def __str__(self) -> str:
         return pretty(self.text)

@@ -108,6 +108,7 @@ class Constant(Node):
     columns: tuple[Attr, ...]
     text: str
     handle: Any = field(compare=False, repr=False, default=None)
+    exact: str = ""
 
     @property
     def attrs(self) -> tuple[Attr, ...]:
@@ -212,6 +213,7 @@ class Generate(Node):
     columns: tuple[Attr, ...]
     text: str
     handle: Any = field(compare=False, repr=False, default=None)
+    exact: str = ""
 
     @property
     def attrs(self) -> tuple[Attr, ...]:
@@ -226,6 +228,7 @@ class EvalPython(Node):
     columns: tuple[Attr, ...]
     text: str
     handle: Any = field(compare=False, repr=False, default=None)
+    exact: str = ""
 
     @property
     def attrs(self) -> tuple[Attr, ...]:
@@ -336,6 +339,7 @@ class Window(Node):
     columns: tuple[Attr, ...]
     text: str
     handle: Any = field(compare=False, repr=False, default=None)
+    exact: str = ""
 
     @property
     def attrs(self) -> tuple[Attr, ...]:
@@ -364,6 +368,7 @@ class Opaque(Node):
     columns: tuple[Attr, ...]
     text: str
     handle: Any = field(compare=False, repr=False, default=None)
+    exact: str = ""
 
     @property
     def attrs(self) -> tuple[Attr, ...]:

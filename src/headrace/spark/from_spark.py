@@ -36,6 +36,7 @@ from headrace.ir.rel import (
     prune,
 )
 from headrace.spark.catalyst import Catalyst, items
+from headrace.spark.exact import exact, exact_plan
 
 _SAFE_DIGITS = 28  # a sum has ten digits more, up to 38: 10^10 rows cannot overflow it
 SOURCE_KEY, FIELD_KEY = "headrace.source", "headrace.field"
@@ -120,7 +121,7 @@ class Reader:
             self.attr(attribute)
         refs = frozenset(self._ids[a.exprId().id()] for a in items(expression.references().toSeq()))
         text = self.text(expression)
-        return Expr(text, refs, _ddl(expression.dataType()), "engine", expression)
+        return Expr(text, refs, _ddl(expression.dataType()), "engine", expression, exact(expression))
 
     def text(self, thing: Any) -> str:
         """Catalyst's text with our attribute numbers, and without the marks it puts on bigints."""
@@ -167,7 +168,7 @@ class Reader:
                 return first
             return Project(first, tuple(Column(a, ref(b)) for a, b in zip(attrs, first.attrs, strict=True)))
         if kind in _CONSTANTS or (kind == "LogicalRDD" and not output):
-            return Constant(tuple(map(self.attr, output)), self.text(plan), plan)
+            return Constant(tuple(map(self.attr, output)), self.text(plan), plan, exact_plan(plan))
         raise QueryError(
             "NOT_A_SOURCE",
             f"the query reads {_cut(plan.toString())}, which is not a registered source",
@@ -201,13 +202,15 @@ class Reader:
         if kind == "Expand":
             return self._expand(plan)
         if kind == "Generate":
-            return Generate(self._aligned(plan.child()), self._columns(plan), self._head(plan), plan)
+            return Generate(self._aligned(plan.child()), self._columns(plan), self._head(plan), plan, exact_plan(plan))
         if kind in _PYTHON:
-            return EvalPython(self._aligned(plan.child()), self._columns(plan), self._head(plan), plan)
+            return EvalPython(
+                self._aligned(plan.child()), self._columns(plan), self._head(plan), plan, exact_plan(plan)
+            )
         if kind == "Window":
             return self._window(plan)
         children = tuple(self._aligned(c) for c in items(plan.children()))
-        return Opaque(children, self._columns(plan), self._head(plan), plan)
+        return Opaque(children, *self._as_it_is(plan))
 
     def _columns(self, plan: Any) -> tuple[Attr, ...]:
         """A plan's columns; one that occurs twice is one."""
@@ -218,6 +221,10 @@ class Reader:
         node = self.node(plan)
         wanted = self._columns(plan)
         return node if node.attrs == wanted else prune(node, wanted)
+
+    def _as_it_is(self, plan: Any) -> tuple[tuple[Attr, ...], str, Any, str]:
+        """An operator that is run as Catalyst has it: its columns, and what names it."""
+        return self._columns(plan), self._head(plan), plan, exact_plan(plan)
 
     def _head(self, plan: Any) -> str:
         return self.text(plan).splitlines()[0].strip()
@@ -375,10 +382,10 @@ class Reader:
         partition = [self.expr(e) for e in items(plan.partitionSpec())]
         have = {a.id: a for a in child.attrs}
         if not all(e.kind == "ref" for e in partition):
-            return Opaque((child,), self._columns(plan), self._head(plan), plan)
+            return Opaque((child,), *self._as_it_is(plan))
         keys = tuple(dict.fromkeys(have[next(iter(e.refs))] for e in partition))
         new = tuple(self.attr(e.toAttribute()) for e in items(plan.windowExpressions()))
-        return Window(child, keys, new, self._head(plan).removeprefix("Window "), plan)
+        return Window(child, keys, new, self._head(plan).removeprefix("Window "), plan, exact_plan(plan))
 
     def _limit(self, plan: Any) -> Node:
         """GlobalLimit, Offset, the local limits and the sort below them are one operator."""

@@ -15,8 +15,10 @@ from functools import lru_cache
 # Shares of rows that match a pattern, and that begin with a text.
 LIKE = 0.1
 BEGINS = 0.05
-_REF = re.compile(r"(?:[^\s()#]+(?:\([^#]*\))?)#([\w.]+)")
-_ID = re.compile(r"#([\w.]+)")
+# An id is a number, of an attribute that was made for a plan with a letter before it; a number after a hash in a
+# constant, which has none of the ids, reads x.
+_REF = re.compile(r"(?:[^\s()#]+(?:\([^#]*\))?)#(?!x\b)([\w.]+)")
+_ID = re.compile(r"#(?!x\b)([\w.]+)")
 _COMPARED = ("<=>", "<=", ">=", "!=", "<>", "=", "<", ">")
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
@@ -149,11 +151,11 @@ def _compared(text: str) -> Predicate | None:
         ours, theirs = _attr(left), _attr(right)
         if ours is not None and theirs is not None:
             return SameAs(ours, op, theirs)
-        if theirs is not None and "#" not in left:
+        if theirs is not None and not _ID.search(left):
             return Compared(theirs, MIRRORED.get(op, op), _number(left))
-        if "#" in right and "#" in left:
+        if _ID.search(right) and _ID.search(left):
             return Other() if op in MIRRORED else Compared(None, op, None)
-        return Compared(ours, op, _number(right) if "#" not in right else None)
+        return Compared(ours, op, _number(right))
     return None
 
 
