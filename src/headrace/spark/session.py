@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,10 +28,11 @@ _READING = {
 # Of SELECT (SELECT …) FROM (… ORDER BY … LIMIT n) this one puts the limit above the join that the subquery becomes, and
 # the order, which a join does not keep, is then dropped as useless: any n rows come out.
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
-_WRONG = tuple(
-    f"org.apache.spark.sql.catalyst.optimizer.{rule}"
-    for rule in ("PushProjectionThroughLimit", "PushProjectionThroughLimitAndOffset")
-)
+_RULES = "org.apache.spark.sql.catalyst.optimizer."
+_WRONG = tuple(_RULES + rule for rule in ("PushProjectionThroughLimit", "PushProjectionThroughLimitAndOffset"))
+# This one computes what is projected of rows in the driver while it plans, row by row and without generated code: more
+# than half a second for a hundred thousand of them.
+_SLOW = (_RULES + "ConvertToLocalRelation",)
 
 _WORKING = {
     # Large plans are described at every job, for pages that few look at: in one form, not in four.
@@ -127,8 +128,12 @@ def reading_session(spark: SparkSession) -> SparkSession:
 
 def mend(session: SparkSession) -> None:
     """Turn off what makes Spark's optimiser give a wrong answer."""
+    _exclude(session, _WRONG)
+
+
+def _exclude(session: SparkSession, rules: Iterable[str]) -> None:
     excluded = session.conf.get(_EXCLUDED, "")
-    session.conf.set(_EXCLUDED, ",".join([*([excluded] if excluded else []), *_WRONG]))
+    session.conf.set(_EXCLUDED, ",".join([*([excluded] if excluded else []), *rules]))
 
 
 def working_session(spark: SparkSession, size: str) -> SparkSession:
@@ -137,10 +142,12 @@ def working_session(spark: SparkSession, size: str) -> SparkSession:
     once: stages of a second need no planning between them. A ``large`` one is planned as Spark does."""
     if size == "small":
         return session_with(spark, {**_WORKING, **_SINGLE, _EXCLUDED: ",".join(_optional_rules(spark))})
+    settings = dict(_WORKING)
     if size == "middle":
-        cores = str(spark.sparkContext.defaultParallelism)
-        return session_with(spark, {**_WORKING, **_MIDDLE, "spark.sql.shuffle.partitions": cores})
-    return session_with(spark, _WORKING)
+        settings |= {**_MIDDLE, "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
+    session = session_with(spark, settings)
+    _exclude(session, (*_WRONG, *_SLOW))
+    return session
 
 
 class WorkingSessions:
