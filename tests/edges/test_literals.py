@@ -1,0 +1,88 @@
+"""Constants that Spark prints alike are told apart: in one query, and from one definition to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from maintained import Maintained
+from oracle import same_rows
+from pyspark.sql import SparkSession
+
+TABLE = {"t": pa.schema([("id", pa.int32()), ("s", pa.string())])}
+ROWS = [(1, "a"), (1, "b"), (2, "#12"), (3, "#23"), (4, None), (5, "a,b"), (6, "null")]
+
+# Two expressions that Spark prints alike.
+ALIKE = {
+    "a number after a hash": ("s = '#12'", "s = '#23'"),
+    "a text that says null": ("if(id > 2, 'null', NULL)", "if(id > 2, NULL, 'null')"),
+    "a constant text that says null": ("'null'", "CAST(NULL AS STRING)"),
+    "a comma in a text": ("concat(s, 'x, y')", "concat(s, 'x', ', ', 'y')"),
+    "a separator in a text": ("concat(s, 'x, y')", "concat(s, 'x', 'y')"),
+    "a list in a text": ("s IN ('a,b', 'null')", "s IN ('a', 'b', 'null')"),
+    "the type of a number": ("hash(s, 1)", "hash(s, 1L)"),
+    "a quote in a text": ("concat(s, 'x\\', \\'y')", "concat(s, 'x\\'', '\\'y')"),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_in_one_query(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    one, other = ALIKE[name]
+    sql = f"SELECT {one} AS e, count(*) AS n FROM t GROUP BY 1 UNION ALL SELECT {other}, count(*) FROM t GROUP BY 1"
+    case = Maintained(spark, tmp_path, TABLE)
+    case["t"].change(insert=ROWS[:5])
+    view = case.warehouse.view("v", sql)
+    for insert, delete in (([], []), (ROWS[5:], ROWS[:1]), (ROWS[:3], ROWS[3:5])):
+        case["t"].change(insert=insert, delete=delete)
+        view.refresh()
+        same_rows(view.read(), case.truth(sql))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id, s FROM t WHERE s <> '#12' AND s <> '#23'",
+        "SELECT id, sum(if(s = '#12', 1, 0)) AS a, sum(if(s = '#23', 1, 0)) AS b FROM t GROUP BY id",
+        "SELECT count(DISTINCT if(s = '#12', id, 0)) AS a, count(DISTINCT if(s = '#23', id, 0)) AS b FROM t",
+        "SELECT id, sum(1) FILTER (WHERE s = '#12') AS a, sum(1) FILTER (WHERE s = '#23') AS b FROM t GROUP BY id",
+        "SELECT l.id FROM t AS l JOIN t AS r ON l.id = r.id AND l.s || r.s <> '#12#12' AND l.s || r.s <> '#23#23'",
+    ],
+)
+def test_side_by_side(spark: SparkSession, tmp_path: Path, sql: str) -> None:
+    case = Maintained(spark, tmp_path, TABLE)
+    case["t"].change(insert=ROWS[:3])
+    view = case.warehouse.view("v", sql)
+    for insert, delete in (([], []), (ROWS[3:], ROWS[:1]), (ROWS[2:4], ROWS[3:4])):
+        case["t"].change(insert=insert, delete=delete)
+        view.refresh()
+        same_rows(view.read(), case.truth(sql))
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_from_one_definition_to_the_next(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    case = Maintained(spark, tmp_path, TABLE)
+    case["t"].change(insert=ROWS)
+    for column in ALIKE[name]:
+        sql = f"SELECT {column} AS e, count(*) AS n FROM t GROUP BY 1"
+        view = case.warehouse.view("v", sql)
+        view.refresh()
+        same_rows(view.read(), case.truth(sql))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, lag(s, 1, '{}') OVER (PARTITION BY id ORDER BY s) AS e FROM t",
+        "SELECT id, e FROM t LATERAL VIEW explode(split(concat(s, '{}'), '#')) AS e",
+        "SELECT id, e FROM t JOIN VALUES ('{}') AS c (e)",
+        "SELECT id, collect_list(concat(s, '{}')) AS e FROM t GROUP BY id",
+    ],
+)
+def test_inside_other_operators(spark: SparkSession, tmp_path: Path, query: str) -> None:
+    case = Maintained(spark, tmp_path, TABLE)
+    case["t"].change(insert=ROWS)
+    for text in ("a#12", "a#23", "null"):
+        view = case.warehouse.view("v", query.format(text))
+        view.refresh()
+        same_rows(view.read(), case.truth(query.format(text)))
