@@ -37,6 +37,7 @@ class Rates:
     merges: int = 1
     aggregates: int = 4
     delivers: int = 1
+    meets: int = 3
     asked: list[str] = field(default_factory=list)
 
     def scan(self, rows: float) -> float:
@@ -63,6 +64,9 @@ class Rates:
     def probe(self, rows: float) -> float:
         return self.probes * round(rows)
 
+    def meet(self, rows: float) -> float:
+        return self.meets * round(rows)
+
     def sort(self, rows: float) -> float:
         return self.sorts * round(rows)
 
@@ -84,7 +88,7 @@ def keepable(op: Operator, name: str, keys: list[Key], *, rows: bool = True, the
     return Materialize(op.rows, op.change, op.distinct, op.base, input=op, as_rows=plain, tables=tables)
 
 
-rates = st.builds(Rates, *(st.integers(0, 20) for _ in range(11)))
+rates = st.builds(Rates, *(st.integers(0, 20) for _ in range(12)))
 _few = st.sampled_from([0, 0, 1, 2, 5])
 changes = st.builds(lambda i, u, d: Change(float(i), float(u), float(d)), _few, _few, _few)
 

@@ -69,6 +69,7 @@ class Recall:
         states: Mapping[str, State],
         knowledge: Knowledge,
         shares: Shares,
+        rates: Rates,
         plan_of: Callable[[Situation], Plan],
     ) -> None:
         self.view = view
@@ -77,6 +78,7 @@ class Recall:
         self.sources = sources
         self.states = states
         self.shares = shares
+        self.rates = rates
         self.plan_of = plan_of
         self.choosing = Choosing()
         self._since = self._until = Reached()
@@ -119,14 +121,14 @@ class Recall:
             self._steps = _steps(expected, known(outlook.changes)) if known is not None else None
             self._tree = view_tree(expected, self, joins=self.choosing.joins)
             self._steps = None
-            self._front = front(self._tree.root, Rates(), self.memory.most)
+            self._front = front(self._tree.root, self.rates, self.memory.most)
             self.shares.offer(self.view, self._front)
         self.memory.limit = min(self.memory.most, self.shares.of(self.view, self.memory.budget.limit))
         self.chosen = {n: self._tree.indexes[n] for n in self._names(self.memory.limit)}
 
     def _names(self, limit: int) -> frozenset[str]:
         if self.choosing.strategy != "diss":
-            return STRATEGIES[self.choosing.strategy](self._tree.root, Rates(), limit)
+            return STRATEGIES[self.choosing.strategy](self._tree.root, self.rates, limit)
         best = self._front.best(limit) if self._front is not None else None
         return frozenset(best.held) if best is not None else frozenset()
 
@@ -136,7 +138,7 @@ class Recall:
         if key not in self._unforeseen:
             known, self._outlook = self._outlook, Outlook(changes)
             tree = view_tree(plan, self, joins=False)
-            best = choose(tree.root, Rates(), self.memory.free)
+            best = choose(tree.root, self.rates, self.memory.free)
             self._unforeseen[key] = {n: tree.indexes[n] for n in best.held}
             self._outlook = known
         return self._unforeseen[key]
@@ -214,7 +216,7 @@ class Recall:
         if size is None:
             return None
         there = index.name in self.memory.held
-        making = sum(Rates().scan(self.rows(leaf)) for leaf in index.leaves)
+        making = sum(self.rates.scan(self.rows(leaf)) for leaf in index.leaves)
         return Candidate(index.name, size, there, making, 1.0 / (1 + self._outlook.runs))
 
     def about(self, rel: Rel) -> Estimate | None:

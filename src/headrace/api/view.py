@@ -23,6 +23,7 @@ from headrace.ir.plan import Kept
 from headrace.ir.time import Reached, Situation
 from headrace.ir.timeline import Timeline
 from headrace.planner.explain import explain, explain_data, explain_timeline, explain_why
+from headrace.planner.rates import Rates
 from headrace.planner.simple import Planner
 from headrace.runtime.arrivals import KEPT, Prediction, predict
 from headrace.runtime.arrivals import History as Arrivals
@@ -267,8 +268,7 @@ class View:
         self._knowledge = Knowledge(self._planner, self._sources, self._states)
         self._recall = Recall(
             *(self.name, self._memory, self._sources, self._states, self._knowledge),
-            self.warehouse._shares,
-            self._planner.refresh,
+            *(self.warehouse._shares, Rates(self.warehouse._prices), self._planner.refresh),
         )
 
     def _keep(self, states: tuple[Kept, ...]) -> None:

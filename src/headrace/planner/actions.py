@@ -71,7 +71,10 @@ class Prices(Protocol):
         """Taking rows out of a table that has so many for a key."""
 
     def probe(self, rows: float) -> float:
-        """Looking rows up in a table."""
+        """Looking rows up in a table that is kept."""
+
+    def meet(self, rows: float) -> float:
+        """Taking rows past a small table that was made for them."""
 
     def sort(self, rows: float) -> float: ...
 
@@ -121,7 +124,7 @@ def upkeep(change: Change, fanout: float, prices: Prices) -> float:
 
 def _streamed(op: Operator, lookup: Lookup, prices: Prices) -> float:
     """All rows of a result against a table of the rows that ask."""
-    return prices.build(lookup.rows) + prices.probe(op.after) + prices.deliver(lookup.rows * op.fanout(lookup.key))
+    return prices.build(lookup.rows) + prices.meet(op.after) + prices.deliver(lookup.rows * op.fanout(lookup.key))
 
 
 def _emitting(op: Operator, emits: Emits, prices: Prices, given: frozenset[str] | None) -> Iterator[Action]:
@@ -214,7 +217,7 @@ class _Materializing:
         if from_memory:
             seconds += prices.replay(op.rows)
             if op.change.left:  # rows that have left are found among those that are read
-                seconds += prices.build(op.change.left) + prices.probe(op.rows)
+                seconds += prices.build(op.change.left) + prices.meet(op.rows)
         if from_memory or (held and emits is Emits.NOTHING):
             emits = Emits.DELTA
         yield Action(held, seconds, (Demand(emits, tuple(passed)),))
@@ -243,14 +246,14 @@ def _hash_join(op: HashJoin, demand: Demand, prices: Prices) -> Iterator[Action]
     if demand.emits is not Emits.FULL:
         yield from (Action((), s, asks) for s, asks in _in_parts(op, demand, prices))
         if demand.emits is Emits.DELTA and not demand.lookups:
-            again = prices.build(op.right.after) + prices.probe(op.left.after) + prices.deliver(op.change.rows)
+            again = prices.build(op.right.after) + prices.meet(op.left.after) + prices.deliver(op.change.rows)
             yield Action((), again, (FULL, FULL))
 
 
 def _in_full(op: HashJoin, prices: Prices) -> Iterator[_Way]:
     """The ways to emit the full result."""
     left, right, out = op.left, op.right, prices.deliver(op.after)
-    yield prices.build(right.after) + prices.probe(left.after) + out, (FULL, FULL)
+    yield prices.build(right.after) + prices.meet(left.after) + out, (FULL, FULL)
     if not op.looked_up:
         return
     yield out, (FULL, DELTA | Demand(Emits.NOTHING, (Lookup(op.right_key, left.after),)))
@@ -294,4 +297,4 @@ def _meeting(rows: float, other: Operator, key: Key, prices: Prices) -> Iterator
         return
     yield 0.0, Demand(Emits.NOTHING, (Lookup(key, rows),))
     smaller, larger = sorted((rows, other.after))
-    yield prices.build(smaller) + prices.probe(larger), FULL
+    yield prices.build(smaller) + prices.meet(larger), FULL

@@ -7,10 +7,11 @@ expression too, so that types and rounding are Spark's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from headrace.ir.aggregate import Call, Merging, decimal_of
-from headrace.ir.expr import Attr
+from headrace.ir.expr import Attr, Expr
 from headrace.spark.catalyst import Catalyst, name_of
 
 _SPREAD_OF = "var_pop"
@@ -23,8 +24,9 @@ def computed(call: Call, argument: list[str], weight: str | None) -> list[str]:
     ``argument`` names the columns that hold the call's arguments, NULL where its FILTER fails.
     """
     present = " AND ".join(f"isnotnull({a})" for a in argument) or "true"
-    one = weight or "1L"
-    count = f"coalesce(sum(if({present}, {one}, 0L)), 0L)"
+    count = f"count({', '.join(argument) or '1'})"
+    if weight is not None:
+        count = f"coalesce(sum(if({present}, {weight}, 0L)), 0L)"
     if call.function == "count":
         return [count]
     x = argument[0]
@@ -85,6 +87,24 @@ def finished(c: Catalyst, call: Call) -> tuple[list[Any], Any]:
     return bound, function.evaluateExpression()
 
 
-def argument_attrs(call: Call) -> tuple[Attr, ...]:
-    """Columns that hold a call's arguments while its buffers are computed."""
-    return tuple(Attr(f"{call.attr.id}.x{i}", "x", e.type) for i, e in enumerate(call.args))
+_Argument = tuple[Attr, Expr, Expr | None]
+
+
+def arguments(calls: Iterable[Call]) -> tuple[list[_Argument], dict[str, list[str]]]:
+    """Columns for the arguments of merging calls, NULL where a FILTER fails; and the names of those of each call by the
+    id of its attribute. What two calls share is one column: of a sum and a mean Spark then computes what they have in
+    common once."""
+    columns: list[_Argument] = []
+    names: dict[str, list[str]] = {}
+    known: dict[tuple[Expr, Expr | None], str] = {}
+    for call in calls:
+        own = names[call.attr.id] = []
+        for i, e in enumerate(call.args if call.merging is not Merging.NEVER else ()):
+            if e.kind == "ref" and call.filter is None:
+                known[e, None] = name_of(Attr(next(iter(e.refs)), "", e.type))
+            elif (e, call.filter) not in known:
+                attr = Attr(f"{call.attr.id}.x{i}", "x", e.type)
+                columns.append((attr, e, call.filter))
+                known[e, call.filter] = name_of(attr)
+            own.append(known[e, call.filter])
+    return columns, names

@@ -302,35 +302,28 @@ class Compiler:
         elif any(call.function != "count" for call in p.calls):
             frame = frame.units()
         weight = None if frame.weight is None else frame.w
-        arguments = [e for call in p.calls for e in self._arguments(call)]
+        columns, names = aggregates.arguments(p.calls)
+        arguments = [self._argument(*column) for column in columns]
         plan = self.c.project([*frame.columns, *arguments], frame.plan) if arguments else frame.plan
         results = [self.c.attr(k) for k in p.keys]
         results.append(self.c.named(COUNTED, self.c.total(frame.weight)))
         for call in p.calls:
-            results += self._buffers(call, weight)
+            results += self._buffers(call, names[call.attr.id], weight)
         plan = self.c.aggregate([self.c.attr(k) for k in p.keys], results, plan)
         if weight is not None and p.keys and not p.change:
             plan = self.c.filter(f"{name_of(COUNTED)} > 0L", plan)
         return Frame(self.c, plan, p.attrs, consolidated=True, exact=True)
 
-    def _arguments(self, call: Call) -> list[Any]:
-        """A call's arguments as columns, NULL where its FILTER fails."""
-        if call.merging is Merging.NEVER:
-            return []
-        found = []
-        for attr, e in zip(aggregates.argument_attrs(call), call.args, strict=True):
-            value = self.expr(e)
-            if call.filter is not None:
-                value = self.c.only_if(self.expr(call.filter), value, e.type)
-            found.append(self.c.named(attr, value))
-        return found
+    def _argument(self, attr: Attr, e: Expr, chosen: Expr | None) -> Any:
+        value = self.expr(e)
+        return self.c.named(attr, value if chosen is None else self.c.only_if(self.expr(chosen), value, e.type))
 
-    def _buffers(self, call: Call, weight: str | None) -> list[Any]:
+    def _buffers(self, call: Call, arguments: list[str], weight: str | None) -> list[Any]:
         attrs = [b.attr for b in call.buffers]
         if call.merging is Merging.NEVER:
             return [self.c.named(attrs[0], self._whole(call))]
-        names = [name_of(a) for a in aggregates.argument_attrs(call)]
-        return [self.c.named(a, text) for a, text in zip(attrs, aggregates.computed(call, names, weight), strict=True)]
+        texts = aggregates.computed(call, arguments, weight)
+        return [self.c.named(a, text) for a, text in zip(attrs, texts, strict=True)]
 
     def _whole(self, call: Call) -> Any:
         """The call as Spark has it; one that Headrace wrote itself is SQL over unique names."""
