@@ -274,3 +274,26 @@ def test_a_state_is_folded_by_what_reading_it_costs(shop: Callable[..., Shop], m
     assert folded
     assert state.segments().count < 8
     place.right()
+
+
+def test_spark_knows_what_is_taken(shop: Callable[..., Shop]) -> None:
+    """So that it spills, instead of asking the heap for what indexes have."""
+    case = shop(memory="64m")
+    storage = case.wh._budget.storage
+    assert storage is not None
+    assert storage.bytes == 0
+    case.add(sales=[(1000, 3, 5)])
+    case.view.refresh()
+    taken = sum(h.bytes for h in case.view._memory.held.values())
+    assert storage.bytes == taken > 0
+    assert storage.java.used() >= taken
+    before = storage.java.used()
+    case.view._memory.clear()
+    assert storage.bytes == 0
+    assert storage.java.used() <= before - taken
+    case.add(sales=[(1001, 3, 5)])
+    case.view.refresh()
+    assert storage.bytes > 0
+    del case
+    gc.collect()
+    assert storage.bytes == 0

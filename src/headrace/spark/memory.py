@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import RLock
 from typing import Any, cast
 
 from py4j.protocol import Py4JError
@@ -23,7 +23,7 @@ from headrace.ir.expr import Attr
 from headrace.ir.probe import Index
 from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.frames import Frame
-from headrace.spark.jvm import task_class
+from headrace.spark.jvm import java_class, task_class
 
 _LOG = logging.getLogger("headrace")
 _RECORD = 48  # bytes of a record beside its columns
@@ -34,8 +34,27 @@ class MemoryFull(Exception):
     """An index is larger than what is left of the memory for indexes."""
 
 
+class _Storage:
+    """What Spark knows to be taken of its memory for storage."""
+
+    def __init__(self, jvm: Any) -> None:
+        self.bytes = 0
+        self.java = java_class(jvm, "Storage").newInstance()
+
+    def be(self, total: int) -> None:
+        """Let it be so many bytes; as many as before where Spark has no room for more."""
+        more = total - self.bytes
+        with suppress(Exception):  # the JVM may be gone
+            if more < 0:
+                self.bytes = total
+                self.java.give(-more)
+            elif more > 0 and self.java.take(more):
+                self.bytes += more
+
+
 class Budget:
-    """Bytes that the indexes of all views of a warehouse may take together."""
+    """Bytes that the indexes of all views of a warehouse may take together. What they take is told to Spark as storage,
+    so that its sorts and aggregates spill in time instead of asking the heap for what is not there."""
 
     def __init__(self, spark: SparkSession, limit: int | None) -> None:
         self.jvm = jvm = cast(Any, spark._jvm)
@@ -46,11 +65,16 @@ class Budget:
             _say_once()
         self.eager = False  # build whatever could be used, at once
         self._taken: dict[int, int] = {}
-        self._lock = Lock()
+        self._lock = RLock()  # a view that nobody has any more is released in the midst of anything
+        self.storage = _Storage(jvm) if self.possible else None
+        if self.storage is not None:
+            weakref.finalize(self, self.storage.be, 0)
 
     def take(self, holder: int, size: int) -> None:
         with self._lock:
             self._taken[holder] = size
+            if self.storage is not None:
+                self.storage.be(sum(self._taken.values()))
 
     @property
     def free(self) -> int:
