@@ -100,6 +100,7 @@ def test_inside_other_operators(spark: SparkSession, tmp_path: Path, query: str)
         "SELECT (SELECT max(id) FROM t) - id AS d FROM t",
         "SELECT s, count(DISTINCT id) AS n, max(struct(id, s)) AS m FROM t GROUP BY s WITH ROLLUP",
         "SELECT id, c FROM t JOIN VALUES (1, 'x'), (2, NULL) AS v (k, c) ON id = k",
+        "SELECT id FROM t JOIN (SELECT NULL AS n) AS nothing ON id = n",
         "SELECT half(id) AS h FROM t",
     ],
 )

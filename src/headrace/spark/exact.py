@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from headrace.spark.catalyst import items
 
@@ -22,14 +23,14 @@ def exact(expression: Any) -> str:
     """The SQL of a Catalyst expression, with plain names for columns; nothing where SQL has no words for it."""
     try:
         return plain(expression.sql())
-    except Py4JJavaError:
+    except (Py4JJavaError, PySparkException):
         return ""
 
 
 def exact_plan(plan: Any) -> str:
     """All expressions of one operator, and the rows of one that has its own."""
     if plan.getClass().getSimpleName() == "LocalRelation":
-        return plain(plan.toSQL("rows"))
+        return plain(plan.toSQL("rows")) if plan.data().nonEmpty() else ""
     return "; ".join(exact(e) for e in items(plan.expressions()))
 
 
