@@ -114,5 +114,5 @@ def test_one_query_has_one_name(spark: SparkSession, tmp_path: Path, sql: str) -
     again = hr.Warehouse(tmp_path / "warehouse", spark=spark)
     again.source("t", hr.Folder(case["t"].folder, changes=True))
     view = again.view("v", sql)
-    assert view.refresh().method == "incremental"
+    assert view.refresh().method in ("incremental", "unchanged")
     same_rows(view.read(), case.truth(sql))
