@@ -140,12 +140,12 @@ class Memory:
 
     @property
     def _taken(self) -> int:
-        return sum(held.bytes for held in self.held.values())
+        return sum(held.bytes for held in list(self.held.values()))
 
     def bytes(self) -> dict[str, int]:
         """The memory that each index takes, by what it holds; two that differ in their filters alone are one here."""
         found: dict[str, int] = {}
-        for held in self.held.values():
+        for held in list(self.held.values()):  # another thread may be refreshing
             found[str(held.index)] = found.get(str(held.index), 0) + held.bytes
         return found
 
