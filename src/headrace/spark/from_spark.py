@@ -202,11 +202,9 @@ class Reader:
         if kind == "Expand":
             return self._expand(plan)
         if kind == "Generate":
-            return Generate(self._aligned(plan.child()), self._columns(plan), self._head(plan), plan, exact_plan(plan))
+            return Generate(self._aligned(plan.child()), *self._as_it_is(plan))
         if kind in _PYTHON:
-            return EvalPython(
-                self._aligned(plan.child()), self._columns(plan), self._head(plan), plan, exact_plan(plan)
-            )
+            return EvalPython(self._aligned(plan.child()), *self._as_it_is(plan))
         if kind == "Window":
             return self._window(plan)
         children = tuple(self._aligned(c) for c in items(plan.children()))
