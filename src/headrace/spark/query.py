@@ -17,7 +17,7 @@ from headrace.spark.catalyst import Catalyst, items
 from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader, tag
 from headrace.spark.leaves import kind, leaves, over
 from headrace.spark.names import is_command, parsed, quoted
-from headrace.spark.session import active, reading_session
+from headrace.spark.session import active, quiet_errors, reading_session
 from headrace.spark.sources.automatic import (
     FORMATS,
     NotASource,
@@ -79,7 +79,8 @@ class Query:
     def _execution(self, session: SparkSession, query: str | DataFrame) -> Any:
         if isinstance(query, str):
             try:
-                execution = self._resolved(session, query)
+                with quiet_errors():  # what Spark says is told by the error below
+                    execution = self._resolved(session, query)
             except (AnalysisException, ParseException) as problem:
                 code = "SYNTAX" if isinstance(problem, ParseException) else "NOT_RESOLVED"
                 raise QueryError(
