@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
 
@@ -89,12 +88,11 @@ def test_each_runs_when_it_is_due(watched: Watched) -> None:
         assert watched.done.count("counts") == 1  # four rows wait, and it wants ten
         watched["t"].change(insert=[(4, 1)] * 6)
         watched.wait("counts", 2)
-        watched.wait("sums", watched.done.count("sums") + 2)
-        runs = watched.done.count("large")
-        watched.wait("sums", watched.done.count("sums") + 2)
-        assert watched.done.count("large") == runs  # what it reads was computed again, and is as before
+        watched.wait("large", 3)
+        watched.wait("sums", watched.done.count("sums") + 3)
+        assert watched.done.count("large") == 3  # what it reads was computed again, and is as before
     starts = watched.fired("sums")
-    assert all(late - early > 0.95 for early, late in pairwise(starts))
+    assert len(starts) - 1 <= starts[-1] - starts[0] + 0.5  # once a second, though one may be seen late
     assert [f.why for _, f in watched.firings if f.view == "counts"][1:] == ["10 rows wait (after 10)"]
     assert watched.failed == []
     same_rows(watched.warehouse.views["counts"].read(), watched.truth(QUERIES["counts"]))
