@@ -75,6 +75,11 @@ def _summed(q: Node) -> Node:
     )
 
 
+def _counted(q: Node) -> Node:
+    argument = e.Y if e.Y in q.attrs else e.X
+    return Aggregate(q, (e.K,), (e.call("sum", argument), e.call("count", None), e.call("max", argument)))
+
+
 def _joined(q: Node) -> Node:
     return q if {e.U, e.V} & set(q.attrs) else prune(Join((q, e.R), (Equal(ref(e.K), ref(e.U)),), ()), (*q.attrs, e.V))
 
@@ -87,6 +92,7 @@ def _outer(q: Node) -> Node:
 TOP: dict[str, Any] = {
     "itself": lambda q: q,
     "a sum and a maximum": _summed,
+    "a sum, a count and a maximum of one side": _counted,
     "a sum of doubles": lambda q: Aggregate(_doubled(q), (e.K,), (total(D),)),
     "a sum of doubles over all": lambda q: Aggregate(_doubled(q), (), (total(D),)),
     "a distinct count": lambda q: Aggregate(q, (e.K,), (e.call("count", distinct=True), e.call("sum"))),

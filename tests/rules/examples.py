@@ -98,3 +98,11 @@ def grouped(*calls: Call, keys: tuple[Attr, ...] = (K,)) -> Aggregate:
 
 def partials(*calls: Call, keys: tuple[Attr, ...] = (K,)) -> Partials:
     return Partials(S, keys, calls)
+
+
+OVER_PAIR = Aggregate(PAIR, (K,), (call("sum", Y), call("count", None), call("max", Y)))
+OVER_CHAIN = Aggregate(
+    Project(CHAIN, (Column(V, ref(V)), Column(Z, expr("x + 1", "x", lambda r: r["x"] and r["x"] + 1)))),
+    (V,),
+    (call("sum", Z), call("count", Z), call("min", Z)),
+)

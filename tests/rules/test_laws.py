@@ -79,6 +79,10 @@ QUERIES: dict[str, Node] = {
     "count distinct": e.grouped(e.call("count", distinct=True)),
     "count distinct and sum": e.grouped(e.call("count", distinct=True), e.call("sum")),
     "join of a join": e.NESTED,
+    "sums over a join": e.OVER_PAIR,
+    "sums over a join of three": e.OVER_CHAIN,
+    "distinct over a join": Aggregate(prune(e.PAIR, (e.X, e.Y)), (e.X,), ()),
+    "sum of everything over a join": Aggregate(e.PAIR, (), (e.call("sum", e.Y), e.call("max", e.Y))),
     **{f"{kind} join": e.pair_join(kind) for kind in KINDS},
 }
 
@@ -277,6 +281,13 @@ def views_as_new(join: Join, memo: Memo) -> Node:
     return union(*terms)
 
 
+def sums_of_one_side(aggregate: Aggregate, memo: Memo) -> Node:
+    """A sum made before a join although it is over the other side, of which a row meets several."""
+    join = memo.members(aggregate.input, Join)[0]
+    few = Aggregate(join.members[0], (e.K,), ())
+    return Aggregate(Join((few, join.members[1]), join.equals, ()), aggregate.keys, aggregate.calls)
+
+
 TRIANGLE = Join((e.S, e.T, e.R), (*e.CHAIN.equals, Equal(ref(e.X), ref(e.V))), ())
 
 MISTAKES = {
@@ -305,6 +316,19 @@ def test_a_mistake_is_found(name: str) -> None:
         find(worlds(), differs, settings=settings(max_examples=2000, database=None, phases=[Phase.generate]))
     except NoSuchExample:
         pytest.fail("no bags show the mistake")
+
+
+def test_putting_rows_together_on_the_wrong_side_is_found() -> None:
+    """Rows of one side that agree may be one row only where nothing counts them."""
+    memo = Memo()
+    true: Any = memo.nodes(memo.add(Aggregate(e.PAIR, (e.K,), (e.call("sum", e.Y),))))[0]
+    tree = memo.add(sums_of_one_side(true, memo))
+
+    def differs(world: dict[str, Any]) -> bool:
+        meaning = Meaning(memo, world)
+        return meaning.at(tree, NEW) != meaning.at(true, NEW)
+
+    find(worlds(), differs, settings=settings(max_examples=2000, database=None, phases=[Phase.generate]))
 
 
 def test_match_counts_refuses_what_it_would_get_wrong() -> None:

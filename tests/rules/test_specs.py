@@ -52,6 +52,13 @@ CASES: dict[str, list[tuple[str, Node]]] = {
         ("a count that is not distinct", e.grouped(e.call("count"))),
         ("a distinct count with a filter", e.grouped(e.call("count", distinct=True, filter=e.compared("k", ">", "x")))),
     ],
+    "push_aggregate": [
+        ("sums over one side of a join", e.OVER_PAIR),
+        ("sums over one of three", e.OVER_CHAIN),
+        ("a mean", Aggregate(e.PAIR, (e.K,), (e.call("avg", e.Y),))),
+        ("a sum over both sides", Aggregate(e.PAIR, (e.K,), (e.call("sum", e.X), e.call("max", e.Y)))),
+        ("a count of everything", Aggregate(e.PAIR, (), (e.call("count", None),))),
+    ],
     "partial_states": [("a sum by group", e.grouped(e.call("sum"))), ("not an aggregate", e.POSITIVE)],
     "pass_delta": [("a filter", e.POSITIVE), ("a union", e.STACKED), ("a join", e.PAIR)],
     "telescope_join": [("a join of three", e.CHAIN), ("a left outer join", e.pair_join("left outer"))],

@@ -20,7 +20,7 @@ from typing import Any
 from headrace.ir.expr import Attr, Expr
 
 # A sum of decimal(p, s) has type decimal(p + 10, s), and no more than 38 digits.
-_SUM_DIGITS, _MOST_DIGITS = 10, 38
+DIGITS_OF_SUM, MOST_DIGITS = 10, 38
 _INTEGRAL = ("tinyint", "smallint", "int")
 _SPREAD = ("stddev_samp", "stddev_pop", "stddev", "var_samp", "var_pop", "variance")
 
@@ -97,7 +97,7 @@ def _kind(call: Call) -> _Kind:
         orderable = not any(nested in argument for nested in ("array", "struct", "map", "variant"))
         return (Merging.GROWING, (("value", result, merge),)) if orderable else keep
     if call.function in ("sum", "avg") and digits:
-        wide = f"decimal({min(digits[0] + _SUM_DIGITS, _MOST_DIGITS)},{digits[1]})"
+        wide = f"decimal({min(digits[0] + DIGITS_OF_SUM, MOST_DIGITS)},{digits[1]})"
         return Merging.ALWAYS, (("sum", wide, "add"), count)
     if call.function in ("sum", "avg") and argument in (*_INTEGRAL, "bigint"):
         wide = "decimal(38,0)" if call.function == "avg" and argument == "bigint" else "bigint"

@@ -17,6 +17,7 @@ from headrace.rules.relational.flatten_join import flatten_join
 from headrace.rules.relational.match_counts import match_counts
 from headrace.rules.relational.outer_parts import split_outer
 from headrace.rules.relational.partial_states import partial_states
+from headrace.rules.relational.push_aggregate import push_aggregate
 from headrace.rules.relational.split_distinct import split_distinct
 from headrace.rules.rule import ANY, CHANGES, Link, Rule, rule
 from headrace.rules.version.difference import recompute_operator, take_difference
@@ -35,7 +36,16 @@ DELTA: tuple[Rule, ...] = (
     recompute_operator,
 )
 
-INTER: tuple[Rule, ...] = (split_outer, carry_parts, merge_parts, lose_matched, refate_met, split_member, join_views)
+INTER: tuple[Rule, ...] = (
+    split_outer,
+    carry_parts,
+    merge_parts,
+    lose_matched,
+    refate_met,
+    split_member,
+    join_views,
+    push_aggregate,
+)
 
 VERSION: tuple[Rule, ...] = (merge_delta, take_difference)
 

@@ -28,13 +28,14 @@ from headrace.rules.rule import Link, rule
 
 _FAMILIES = ("HOV",)
 _SERVES = f"{HIGHER_ORDER} of"
-_MOST = 10  # members of a join of which views are made: n views have n² terms of n members each in their deltas
+_LEAVES = ("split_member", "push_aggregate/")
+MOST_MEMBERS = 10  # members of a join of which views are made: n views have n² terms of n members each in their deltas
 
 
-@rule("relational", "higher-order view", Join, families=_FAMILIES, leaves=("split_member",))
+@rule("relational", "higher-order view", Join, families=_FAMILIES, leaves=_LEAVES)
 def split_member(join: Join, memo: Memo) -> Iterator[Node | Link]:
     # A view is not split again: all subsets of ten members would be a thousand views.
-    if not 3 <= len(join.members) <= _MOST or memo.linked(memo.find(join), _SERVES):
+    if not 3 <= len(join.members) <= MOST_MEMBERS or memo.linked(memo.find(join), _SERVES):
         return
     for place in range(len(join.members)):
         view = without(join, place)
@@ -43,11 +44,11 @@ def split_member(join: Join, memo: Memo) -> Iterator[Node | Link]:
             yield _apart(join, place, view)
 
 
-@rule("delta", "higher-order view", Join, families=_FAMILIES, leaves=("split_member",))
+@rule("delta", "higher-order view", Join, families=_FAMILIES, leaves=_LEAVES)
 def join_views(join: Join, memo: Memo) -> Iterator[Node]:
     views = [without(join, place) for place in range(len(join.members))]
     read = [Facts(memo).sources(m) for m in join.members]
-    if not 3 <= len(views) <= _MOST or not any(views) or memo.linked(memo.find(join), _SERVES):
+    if not 3 <= len(views) <= MOST_MEMBERS or not any(views) or memo.linked(memo.find(join), _SERVES):
         return
     if sum(map(len, read)) > len(frozenset().union(*read)):
         return
