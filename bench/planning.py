@@ -71,7 +71,7 @@ def progressive(benchmark: str, query: Node, count: int) -> tuple[Problem, list[
 
 
 def planned(
-    name: str, query: Node, count: int, *, pruning: bool = True, methods: tuple[str, ...] = ()
+    name: str, query: Node, count: int, *, pruning: bool = True, guided: bool = True, methods: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Plan one query; what that took."""
     wall, clock = perf_counter(), Clock()
@@ -81,7 +81,7 @@ def planned(
     explore = clock.lap()
     space = Space(memo, root)
     problem, models = progressive("ds", query, count)
-    chosen = choose(space, problem, models, methods=methods or tuple(METHODS))
+    chosen = choose(space, problem, models, methods=methods or tuple(METHODS), guided=guided)
     total = clock.lap()
     part = chosen.times.search / max(chosen.times.search + chosen.times.share, 1e-9)
     return {
@@ -126,11 +126,14 @@ def main() -> int:
 
 
 def breakdown(name: str, query: Node, count: int) -> dict[str, Any]:
-    """The same without pruning, with exploring once for each run, with more runs, and with fewer methods."""
-    base = planned(name, query, count)
+    """The same without pruning, without guidance, with exploring once for each run, with more runs, and with fewer
+    methods."""
+    base, free = planned(name, query, count), planned(name, query, count, guided=False)
     apart = sum(planned(name, query, count)["explore_s"] for _ in range(count))
     found = {
         "name": name,
+        "seconds": base["seconds"],
+        "without_guidance_s": free["seconds"],
         "explore_s": base["explore_s"],
         "explore_without_pruning_s": planned(name, query, count, pruning=False)["explore_s"],
         "explore_run_by_run_s": round(apart, 4),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import shutil
@@ -52,6 +53,7 @@ def chosen(queries: str) -> dict[str, str]:
 
 def release(spark: SparkSession, folder: Path) -> None:
     """Give back what one query kept, so that the next one finds the machine as this one did."""
+    gc.collect()  # views that nobody has any more
     spark.catalog.clearCache()
     for rdd in list(spark.sparkContext._jsc.getPersistentRDDs().values()):
         rdd.unpersist()

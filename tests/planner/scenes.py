@@ -143,7 +143,7 @@ class ChanceGraph(Graph):
     def __init__(
         self, space: Space, situation: Situation, model: TupleModel, chance: random.Random, first: bool
     ) -> None:
-        super().__init__(space, situation, model, first=first)
+        super().__init__(space, situation, model, first=first, guided=False)
         self.chance = chance
 
     def ways(self, point: Point) -> tuple[Way, ...]:

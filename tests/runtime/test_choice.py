@@ -40,8 +40,14 @@ def test_small_changes_are_tried_again_after_large_ones() -> None:
 def test_what_was_never_tried_is_tried_unless_it_is_hopeless() -> None:
     assert better_anew(Correction(), SCANNED, 15, 10) is None
     first = Correction().after(FULL, 10, 10)
-    assert better_anew(first, SCANNED, 25, 10) is None
-    assert better_anew(first, SCANNED, 100, 10) == "about 10.0 s, by its price, against 100.0 s"
+    assert better_anew(first, LOOKED_UP, 25, 10) is None
+    assert better_anew(first, LOOKED_UP, 100, 10) == "about 10.0 s, by its price, against 100.0 s"
+
+
+def test_a_run_that_scans_is_priced_as_well_as_computing_anew() -> None:
+    first = Correction().after(FULL, 20, 10)
+    assert better_anew(first, SCANNED, 15, 10) is None
+    assert better_anew(first, SCANNED, 25, 10) == "about 20.0 s, by its price, against 50.0 s"
 
 
 def test_a_slow_machine_is_slow_for_both() -> None:

@@ -18,6 +18,8 @@ from headrace.runtime.goal import Goal, parse_goal
         ("least_latency(memory=0)", Goal(0)),
         ("least_cost", Goal(by_cost=True)),
         ("least_cost(memory=1k)", Goal(1024, by_cost=True)),
+        ("least_cost(methods=IM-1)", Goal(by_cost=True, methods=("IM-1",))),
+        ("least_cost(methods = 'HOV + IM-1', memory=2k)", Goal(2048, by_cost=True, methods=("IM-1", "HOV"))),
     ],
 )
 def test_a_goal_in_words(text: str, goal: Goal) -> None:
@@ -25,7 +27,12 @@ def test_a_goal_in_words(text: str, goal: Goal) -> None:
     assert parse_goal(str(goal)) == goal
 
 
-@pytest.mark.parametrize("text", ["", "fast", "least_latency(2g)", "least_latency(memory=2g", "least_costs"])
+NO_METHODS = ("least_cost(methods=)", "least_cost(methods=IM-3)", "least_latency(methods=IM-1)", "least_cost(IM-1)")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fast", "least_latency(2g)", "least_latency(memory=2g", "least_costs", *NO_METHODS]
+)
 def test_what_is_no_goal(text: str) -> None:
     with pytest.raises(hr.ConfigError) as caught:
         parse_goal(text)

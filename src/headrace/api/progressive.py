@@ -103,8 +103,8 @@ class Advancing(Refreshing):
             published=self.begun and self.delivered and any(r.delivers for r in self._past()),
         )
         models = [model(self.view, run, self.until) for run in problem.data]
-        by_cost = self.view._planner.by_cost
-        return by_cost.plan(problem, models, have=self.have, compare=compare, seconds=_SECONDS)
+        by_cost, methods = self.view._planner.by_cost, self.view.goal.methods
+        return by_cost.plan(problem, models, have=self.have, methods=methods, compare=compare, seconds=_SECONDS)
 
     def _past(self) -> tuple[Any, ...]:
         assert self.view.timeline is not None

@@ -141,7 +141,7 @@ class Refreshing:
             return told(view, self.last["number"], "unchanged", None, self.started, since, until, None, Measures())
         shrinking = {n for n in moved if self._delta(n).leaving}
         model = replanning.model(view, found(view, since, until), until) if view.goal.by_cost else None
-        plan = view._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)), model)
+        plan = view._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)), model, view.goal.methods)
         for name, state in view._states.items():
             state.table.rewind(self.last["states"][name])
         plan = view._recall.near(plan, since, until)

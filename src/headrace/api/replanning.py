@@ -68,15 +68,15 @@ def found(view: View, since: Reached, until: Reached) -> dict[str, Arriving]:
 
 def keep(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Kept, ...]:
     """The states that a view should have from now on."""
-    by_cost, data = view._planner.by_cost, expected(view, last, until)
+    by_cost, data, methods = view._planner.by_cost, expected(view, last, until), view.goal.methods
     there = tuple(n for n in (last["states"] if last else ()) if n in by_cost.by_name)
     key = (shape(data), there)
     if key not in view._kept:
         problem, models = refresh(data), [model(view, data, until)]
-        planned = by_cost.plan(problem, models, have=there, seconds=_SECONDS)
+        planned = by_cost.plan(problem, models, have=there, methods=methods, seconds=_SECONDS)
         kept = planned.kept[0]
         if last is not None and {k.name for k in kept} != set(there):
-            now = by_cost.judged(problem, models, there)
+            now = by_cost.judged(problem, models, there, methods)
             if planned.costs[0] > _WORTH * now:
                 kept = tuple(by_cost.state(by_cost.by_name[n]) for n in there)
         view._kept[key] = kept
@@ -90,5 +90,6 @@ def why(view: View, operator: str) -> list[tuple[str, list[dict[str, Any]]]]:
     last = view._result.again().last_run()
     at = Reached({n: s.discover() for n, s in view._sources.items()})
     problem = refresh(expected(view, last, at))
-    run = by_cost.valued(problem.situation(0), planner.states, model(view, problem.data[0], at))
+    prices, methods = model(view, problem.data[0], at), view.goal.methods
+    run = by_cost.valued(problem.situation(0), planner.states, prices, methods)
     return [("refresh", by_cost.why(run, operator))]

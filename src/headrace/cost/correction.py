@@ -46,8 +46,10 @@ class Correction:
         the same; of one that was done once, by both."""
         return priced * math.exp(self._factor(kind))
 
-    def at_least(self, kind: str, priced: float) -> float:
-        return self.expected(kind, priced) * math.exp(-self._spread(kind))
+    def at_least(self, kind: str, priced: float, like: str | None = None) -> float:
+        """The least that it may be expected to take; one that was never tried, with a price as sure as that of runs of
+        another kind that it is ``like``."""
+        return self.expected(kind, priced) * math.exp(-self._spread(like if like and not self.tried(kind) else kind))
 
     def at_most(self, kind: str, priced: float) -> float:
         return self.expected(kind, priced) * math.exp(self._spread(kind))

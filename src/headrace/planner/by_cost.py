@@ -112,23 +112,42 @@ class ByCost:
         rules = " > ".join(step[0].rstrip("/") for step in way.rules)
         return {"rules": rules, "cost": round(cost, 3) if cost < inf else None, "taken": way is taken}
 
-    def judged(self, problem: Problem, models: Sequence[AnyModel], have: Sequence[str]) -> float:
+    def judged(
+        self,
+        problem: Problem,
+        models: Sequence[AnyModel],
+        have: Sequence[str],
+        methods: Sequence[str] = tuple(METHODS),
+    ) -> float:
         """What the first run of a problem costs where just these states are kept."""
         there = {self.by_name[n]: 0 for n in have}
         sharing = Sharing(self.space, problem, models, frozenset(there))
-        return sharing.judged(there, families_of(*METHODS)).costs[0]
+        return sharing.judged(there, families_of(*methods)).costs[0]
 
-    def refresh(self, situation: Situation, states: Mapping[int, Kept], model: AnyModel) -> Plan:
+    def refresh(
+        self,
+        situation: Situation,
+        states: Mapping[int, Kept],
+        model: AnyModel,
+        methods: Sequence[str] = tuple(METHODS),
+    ) -> Plan:
         """The plan of one refresh that works changes in, with the states that a view has. Each gets its change; to
         compute one anew is a matter of computing everything anew."""
-        run = self.valued(situation, states, model)
+        run = self.valued(situation, states, model, methods)
         counted = frozenset(self.memo.find(g).id for g in self.groups.values())
         return Plan(realised(run, states, counted), situation, self._upkeep(run, states))
 
-    def valued(self, situation: Situation, states: Mapping[int, Kept], model: AnyModel) -> Valuation:
+    def valued(
+        self,
+        situation: Situation,
+        states: Mapping[int, Kept],
+        model: AnyModel,
+        methods: Sequence[str] = tuple(METHODS),
+    ) -> Valuation:
         """The least costs of one refresh with the states that a view has."""
         keeping = Keeping(frozenset(states), frozenset(states), rebuilds=False)
-        run = Valuation(Graph(self.space, situation, model), keeping)
+        families = None if set(methods) == METHODS.keys() else families_of(*methods)
+        run = Valuation(Graph(self.space, situation, model), keeping, families)
         held = run.changed(replace(keeping, pins=run.shared()))
         return held if held.total < run.total else run
 

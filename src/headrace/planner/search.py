@@ -53,16 +53,22 @@ class Way:
 
 
 _READ = Way(0.0, ())
+MERGED: Rules = (("merge_delta",),)
 
 
 class Graph:
     """All points of one run and the ways to have them, priced by a model. ``first`` says that nothing was there before
-    the run: nothing is old, and everything is read anew."""
+    the run: nothing is old, and everything is read anew. Only old rows are merged with changes where it is ``guided``:
+    in which order changes are merged hardly matters (Tempura §5.3). Else changes are cut at every version between two
+    others as well, sources in the order of their names."""
 
-    def __init__(self, space: Space, situation: Situation, model: AnyModel, *, first: bool = False) -> None:
+    def __init__(
+        self, space: Space, situation: Situation, model: AnyModel, *, first: bool = False, guided: bool = True
+    ) -> None:
         self.space = space
         self.model = model
         self.first = first
+        self.guided = guided
         self.facts = Facts(space.memo, situation)
         self.moved = space.facts.sources(space.root) if first else situation.moved
         self._sizes: dict[int, Any] = {}
@@ -165,11 +171,25 @@ class Graph:
                 if point.until and relation.merges and not self.first:
                     old, change = Point(ROWS, point.tvr, NONE), self.change(point.tvr, NONE, point.until)
                     assert change is not None
-                    yield Way(0.0, ((old, 1), (change, 1)), None, (("merge_delta",),))
+                    yield Way(0.0, ((old, 1), (change, 1)), None, MERGED)
+                    yield from self._cut(relation, point)
             case "change":
                 for program in () if self.first else relation.changes:
                     if all(self.facts.growing(self.space.tvrs[g].group) for g in program.grows):
                         yield from self._run(program, point.since, point.until, point)
+                yield from self._cut(relation, point)
+
+    def _cut(self, relation: Relation, point: Point) -> Iterable[Way]:
+        """A point as what it was at a version on the way and the change since then. What does not come out the same
+        twice is not cut: both parts would have to see the same rows in between."""
+        if self.guided or self.first or not relation.repeatable:
+            return
+        moved = sorted(point.until - point.since)
+        for count in range(1, len(moved)):
+            between = point.since.union(moved[:count])
+            rest = self.change(point.tvr, between, point.until)
+            if rest is not None:
+                yield Way(0.0, ((point._replace(until=between), 1), (rest, 1)), None, MERGED)
 
     def _leaf(self, relation: Relation, point: Point) -> Way:
         node: Node = relation.first

@@ -21,7 +21,7 @@ from math import inf, isfinite
 
 from headrace.errors import ConfigError
 from headrace.planner.problem import AnyModel, Latest, Problem
-from headrace.planner.search import Graph, Keeping, Valuation
+from headrace.planner.search import MERGED, Graph, Keeping, Valuation
 from headrace.planner.space import CHANGE, ROWS, Point, Space, families_of
 from headrace.rules import METHODS
 
@@ -74,11 +74,13 @@ def choose(
     have: frozenset[int] = frozenset(),
     compare: bool = False,
     seconds: float = inf,
+    guided: bool = True,
 ) -> Choice:
     """The best plan of the runs of a problem, by some methods together. ``have`` are states that are there already.
-    With ``compare`` the best plan of each method alone is found too, and the plan of all is never worse than those."""
+    With ``compare`` the best plan of each method alone is found too, and the plan of all is never worse than those.
+    What is not ``guided`` merges changes in every order."""
     started = time.perf_counter()
-    sharing = Sharing(space, problem, models, have, until=started + seconds)
+    sharing = Sharing(space, problem, models, have, until=started + seconds, guided=guided)
     everything = families_of(*methods)
     seeds = list(sharing.seeds(everything))
     alone: dict[str, Solution] = {}
@@ -106,6 +108,7 @@ class Sharing:
         have: frozenset[int] = frozenset(),
         *,
         until: float = inf,
+        guided: bool = True,
     ) -> None:
         self.space = space
         self.problem = problem
@@ -114,13 +117,16 @@ class Sharing:
         self.late = False
         self.steady = problem.timeline.steady
         self.graphs = [
-            Graph(space, problem.situation(i), model, first=not self.steady and not problem.begun and i == 0)
+            Graph(space, problem.situation(i), model, first=self._nothing_before(i), guided=guided)
             for i, model in enumerate(models)
         ]
         weights = [r.weight for r in problem.timeline.runs]
         if problem.goal.latest_first:  # a guess for the first sets; what is found is compared exactly
             weights = [1e-3 ** (len(weights) - 1 - i) for i in range(len(weights))]
         self.weights = weights
+
+    def _nothing_before(self, run: int) -> bool:
+        return run == 0 and not self.steady and not self.problem.begun
 
     @cached_property
     def anew(self) -> float:
@@ -340,7 +346,7 @@ class _Unshared:
         for way in graph.ways(point):
             if graph.space.allowed(way.rules, self.families):
                 # What is merged is kept: its change has the old rows at hand.
-                merged = way.rules == (("merge_delta",),)
+                merged = way.rules == MERGED and point.kind == ROWS
                 cost, reads = weight * way.cost, []
                 for read, times in way.reads:
                     key = (run, read, read.tvr == point.tvr and (held or (merged and read.kind == CHANGE)))

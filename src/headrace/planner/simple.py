@@ -6,7 +6,7 @@ from the situation it finds, and is remembered by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from headrace.ir.plan import Keep, Kept, Plan, Publish, Step, Upkeep
@@ -23,7 +23,7 @@ from headrace.planner.extract import Extraction, written
 from headrace.planner.problem import AnyModel
 from headrace.planner.states import Names, choose_states
 from headrace.planner.steps import Parts, cluster, steps
-from headrace.rules import DELTA, RELATIONAL
+from headrace.rules import DELTA, METHODS, RELATIONAL
 
 _METHODS = {r.name: r.method for r in (*RELATIONAL, *DELTA)}
 
@@ -98,12 +98,14 @@ class Planner:
         made.append(Publish(result, replace=True, cluster=cluster(extraction.facts, self.root)))
         return Plan(tuple(made), None, self._upkeep(None))
 
-    def refresh(self, situation: Situation, model: AnyModel | None = None) -> Plan:
-        """The plan of a run that finds ``situation``, with every relation scanned: by fixed preference, or by cost
-        where a model tells of it."""
+    def refresh(
+        self, situation: Situation, model: AnyModel | None = None, methods: Sequence[str] = tuple(METHODS)
+    ) -> Plan:
+        """The plan of a run that finds ``situation``, with every relation scanned: by fixed preference, or by cost,
+        by some methods, where a model tells of it."""
         situation = Situation(situation.moved & self.sources, situation.shrinking)
         if model is not None:
-            return self.by_cost.refresh(situation, self.states, model)
+            return self.by_cost.refresh(situation, self.states, model, methods)
         if situation not in self._plans:
             self._plans[situation] = self._plan(situation)
         return self._plans[situation]

@@ -1,7 +1,9 @@
 """Working changes in, or computing everything anew: which is expected to take less time, and surely so.
 
-What was never tried is tried, unless its price is hopeless: nothing is known of it but its price. Where runs have shown
-how long each takes, a smaller difference decides; one that may be chance decides nothing.
+What was never tried is tried, unless its price is hopeless: nothing is known of it but its price. A run that scans does
+the kind of work that computing anew does, so that both prices are wrong in the same way: what is priced as dearer is
+not even tried. Where runs have shown how long each takes, a smaller difference decides; one that may be chance decides
+nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ def incremental(looked_up: int) -> str:
 def better_anew(known: Correction, kind: str, changes: float, anew: float) -> str | None:
     """Why to compute everything anew, at a price, instead of an incremental run of a kind at its price; None where that
     is not known to be better."""
-    if known.at_least(kind, changes) <= known.at_most(FULL, anew) + LEAST:
+    if known.at_least(kind, changes, like=FULL if kind == SCANNED else None) <= known.at_most(FULL, anew) + LEAST:
         return None
     by = "earlier runs" if known.tried(kind) and known.tried(FULL) else "its price"
     return f"about {known.expected(FULL, anew):.1f} s, by {by}, against {known.expected(kind, changes):.1f} s"

@@ -7,6 +7,7 @@ dropped: that costs time, never rows.
 
 from __future__ import annotations
 
+import gc
 import logging
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ from headrace.spark.jvm import java_class, task_class
 
 _LOG = logging.getLogger("headrace")
 _RECORD = 48  # bytes of a record beside its columns
+_MUCH = 64 << 20  # bytes for which to look for views that nobody has
 _TOO_LARGE = "Headrace: an index in memory is larger"
 
 
@@ -48,8 +50,16 @@ class _Storage:
             if more < 0:
                 self.bytes = total
                 self.java.give(-more)
-            elif more > 0 and self.java.take(more):
+            elif more > 0 and self._take(more):
                 self.bytes += more
+
+    def _take(self, more: int) -> bool:
+        if self.java.take(more):
+            return True
+        if more < _MUCH:
+            return False
+        gc.collect()  # views that nobody has any more hold theirs until they are found
+        return bool(self.java.take(more))
 
 
 class Budget:
@@ -75,6 +85,12 @@ class Budget:
             self._taken[holder] = size
             if self.storage is not None:
                 self.storage.be(sum(self._taken.values()))
+
+    def expect(self, more: int) -> None:
+        """Let Spark make room for what is about to be taken."""
+        with self._lock:
+            if self.storage is not None:
+                self.storage.be(sum(self._taken.values()) + more)
 
     @property
     def free(self) -> int:
@@ -166,6 +182,7 @@ class Memory:
         free = self.free
         java = self.budget.jvm.headrace.Index(len(index.keys), len(index.rest), free)
         held = Held(index, java)
+        self.budget.expect(free)
         try:
             frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False)
         except Py4JError as problem:
@@ -174,8 +191,10 @@ class Memory:
                 raise
             self.too_large[index.name] = free
             raise MemoryFull(str(index)) from problem
-        self.held[index.name] = held
-        self._account()
+        else:
+            self.held[index.name] = held
+        finally:
+            self._account()
 
     def pend(self, catalyst: Catalyst, frames: Iterable[tuple[Held, Frame]]) -> None:
         """Take in what a run adds to indexes, visible to those who ask for the new version."""

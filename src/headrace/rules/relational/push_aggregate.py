@@ -81,7 +81,7 @@ def _pushed(
     # Columns that are made of the part alone are made in it; the others above the join, of what they need.
     own = {i: c for i, c in columns.items() if c.expr.refs <= have}
     grouped = {k.id for k in aggregate.keys}
-    needed = frozenset[str]().union(*(e.refs for e in (*equals, *residual)))
+    needed = frozenset[str]().union(*(e.refs for e in equals), *(e.refs for e in residual))
     needed |= frozenset[str]().union(*(c.expr.refs for i, c in columns.items() if i in grouped and i not in own))
     needed |= grouped - columns.keys()
     named = {a.id: a for a in inside.attrs}
