@@ -40,7 +40,7 @@ SETTINGS = {
     "headrace.goal": Setting(
         "goal",
         "what it is refreshed for: the shortest refreshes, with at most so much memory for rows that are looked up, or"
-        " with `least_cost` the least work",
+        " with `least_cost` the least work (`least_cost(methods=IM-1+HOV)`: by these methods alone)",
         "least_latency(memory=2g)",
     ),
     "headrace.memory": Setting("memory", "the memory of that goal alone; not beside a goal", "2g"),
