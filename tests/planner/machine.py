@@ -1,4 +1,5 @@
-"""Plans carried out in plain Python: what Spark does with the steps of a run, on bags.
+"""Plans carried out in plain Python: what Spark does with the steps of a run, on bags. As there, what turns out to have
+no rows is left out of later steps.
 
 Sums of doubles come out a little different each time they are computed from rows, as they do when Spark adds in
 another order: a plan that takes back what it did not publish leaves both rows behind, and is found out.
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from rules.meaning import Bag, Meaning, minus, row, tidy
 
 from headrace.ir.aggregate import floating
+from headrace.ir.empty import without_empty
 from headrace.ir.plan import Keep, Pin, Publish, Step
 from headrace.ir.rel import Aggregate, Constant, Delta, Load, Measured, Node, Partials, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD
@@ -35,7 +37,9 @@ class Machine(Meaning):
         self.world = {n: {OLD: before[n], NEW: after[n]} for n in after}
         self._before, self._frames = dict(self.states), {}
         for step in steps:
-            bag = self.of(step.rel)
+            whole = getattr(step, "base", False) or getattr(step, "replace", False)
+            left, _ = without_empty(step.rel, (lambda _: False) if whole else lambda leaf: not self.of(leaf))
+            bag = Counter() if left is None else self.of(left)
             match step:
                 case Pin(name=name):
                     self._frames[name] = bag

@@ -55,6 +55,8 @@ OPERATORS: dict[str, Node] = {
     "generate": e.SPREAD,
     "finish of a distinct": Finish(Partials(e.S, (e.K,), ()), (e.K,), ()),
     "finish of a sum": Finish(e.partials(e.call("sum")), (e.K,), (e.call("sum"),)),
+    "distinct": e.DISTINCT,
+    "distinct over a join": Aggregate(prune(e.PAIR, (e.X, e.Y)), (e.X, e.Y), ()),
     "join": e.PAIR,
     "join without an equality": e.LOOSE,
     "join of three": e.CHAIN,

@@ -62,6 +62,10 @@ CASES: dict[str, list[tuple[str, Node]]] = {
     "partial_states": [("a sum by group", e.grouped(e.call("sum"))), ("not an aggregate", e.POSITIVE)],
     "pass_delta": [("a filter", e.POSITIVE), ("a union", e.STACKED), ("a join", e.PAIR)],
     "telescope_join": [("a join of three", e.CHAIN), ("a left outer join", e.pair_join("left outer"))],
+    "add_new_keys": [
+        ("a distinct, while the input grows", e.DISTINCT),
+        ("a sum by group", e.grouped(e.call("sum"))),
+    ],
     "merge_partials": [
         ("a sum", e.partials(e.call("sum"))),
         ("a maximum, while the input grows", e.partials(e.call("max"))),

@@ -12,6 +12,7 @@ from headrace.errors import InternalError
 from headrace.ir.plan import Kept
 from headrace.ir.rel import (
     Accumulate,
+    Aggregate,
     Constant,
     Delta,
     EvalPython,
@@ -27,6 +28,7 @@ from headrace.ir.rel import (
     Node,
     Partials,
     Project,
+    Provided,
     Ref,
     Rel,
     Snapshot,
@@ -43,6 +45,7 @@ from headrace.rules import DELTA, RELATIONAL
 LINEAR = (Project, Filter, Union, Expand, Generate, EvalPython, Finish, Negate)
 _ORIGINS = {**{r.name: i for i, r in enumerate(RELATIONAL)}, "query": len(RELATIONAL)}
 _DELTAS = {r.name: i for i, r in enumerate(DELTA)}
+_NEW_KEYS = "add_new_keys"  # before all others, however the Tvr is written
 
 
 class Extraction:
@@ -56,8 +59,11 @@ class Extraction:
         counted: frozenset[int],
         *,
         loading: bool = False,
+        choosing: bool = False,
     ) -> None:
+        """``choosing`` says that what is to be kept is not known yet."""
         self.loading = loading
+        self.choosing = choosing
         self.memo = memo
         self.facts = Facts(memo, situation)
         self.states = states
@@ -117,6 +123,8 @@ class Extraction:
         below, renamed = group, group
         node = written(self.memo, group)
         while isinstance(node, LINEAR) and len(node.inputs) == 1:
+            if self._only_gains_keys(below):
+                return below
             below = self.memo.find(node.inputs[0])
             if renamed == group and isinstance(node, Project) and node.plain and len(node.columns) == len(below.attrs):
                 renamed = below
@@ -144,6 +152,8 @@ class Extraction:
                 self._realised[rel.id] = self._realise(self.memo.nodes(rel)[0])
             return self._realised[rel.id]
         match rel:
+            case Provided(input=below):
+                return self._realise(below)
             case Delta(of=of):
                 return self.delta(of)
             case Snapshot(of=of, at=at):
@@ -171,11 +181,19 @@ class Extraction:
                 origin = origins.split("|")[0]
                 origin = "query" if origin.endswith("/") else origin
                 if origin in _ORIGINS and rule in _DELTAS:
-                    options.append((_ORIGINS[origin], _DELTAS[rule], origin, rule, made.node))
+                    place = -1 if rule == _NEW_KEYS else _ORIGINS[origin]
+                    options.append((place, _DELTAS[rule], origin, rule, made.node))
         for *_, origin, rule, node in sorted(options, key=lambda o: o[:2]):
-            if self._applies(node):
+            if self._only_gains_keys(group) if rule == _NEW_KEYS else self._applies(node):
                 return origin, rule, node
         raise InternalError("BAD_PLAN", f"no way to maintain {self.memo.nodes(group)[0]}")
+
+    def _only_gains_keys(self, group: Group) -> bool:
+        """Whether a Tvr is a set of keys that is never lost from, and is kept as such."""
+        distinct = next((a for a in self.memo.members(group, Aggregate) if a.keys and not a.calls), None)
+        if distinct is None or not (self.choosing or group.id in self.states):
+            return False
+        return self.facts.growing(distinct.input)
 
     def _applies(self, node: Node) -> bool:
         if isinstance(node, Accumulate) and node.needs_growth:

@@ -114,7 +114,9 @@ class Relation:
     @cached_property
     def keepable(self) -> bool:
         """Whether it may be worth keeping: not what is read as fast from what it is made of."""
-        if isinstance(self.first, Source | Constant | Negate | Finish | Aggregate | Accumulate | Restrict | Keys):
+        if isinstance(self.first, Source | Constant | Negate | Finish | Accumulate | Restrict | Keys):
+            return False
+        if isinstance(self.first, Aggregate) and self.first.calls:
             return False
         return not self.signed and not (isinstance(self.first, Project) and self.over_leaf)
 

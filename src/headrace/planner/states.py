@@ -1,9 +1,9 @@
 """Which Tvrs to keep between runs: a fixed preference, until cost decides.
 
-Kept are the partial states of all aggregates; what cannot be computed again to the same rows (windows,
-limits, unknown operators), because its old side must be what was published; and every snapshot that
-some delta needs and that is not a row-wise view of sources and other states. The worst situation counts:
-all sources move, and those that can lose rows do.
+Kept are the partial states of all aggregates, or just the keys of a DISTINCT where none is ever lost; what cannot be
+computed again to the same rows (windows, limits, unknown operators), because its old side must be what was published;
+and every snapshot that some delta needs and that is not a row-wise view of sources and other states. The worst
+situation counts: all sources move, and those that can lose rows do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def choose_states(memo: Memo, root: Group, worst: Situation) -> dict[int, Kept]:
     states: dict[int, Kept] = {}
     names = Names(memo)
     while True:
-        extraction = Extraction(memo, worst, states, frozenset())
+        extraction = Extraction(memo, worst, states, frozenset(), choosing=True)
         extraction.delta(root)
         found: dict[int, Group] = {
             i: memo.find(Group(i, ())) for i in extraction.chosen if isinstance(memo.nodes(Group(i, ()))[0], _ALWAYS)

@@ -5,7 +5,7 @@ Choosing by cost has ``METHODS`` besides: the families of rules that maintain a 
 """
 
 from headrace.errors import ConfigError
-from headrace.rules.delta.aggregate import merge_partials, regroup_touched
+from headrace.rules.delta.aggregate import add_new_keys, merge_partials, regroup_touched
 from headrace.rules.delta.join import telescope_join
 from headrace.rules.delta.linear import pass_delta
 from headrace.rules.delta.pair_join import rejoin_keys, rejoin_left
@@ -26,6 +26,7 @@ from headrace.rules.version.merge import merge_delta
 RELATIONAL: tuple[Rule, ...] = (flatten_join, match_counts, split_distinct, partial_states)
 
 DELTA: tuple[Rule, ...] = (
+    add_new_keys,
     pass_delta,
     telescope_join,
     merge_partials,

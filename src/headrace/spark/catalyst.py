@@ -315,6 +315,11 @@ class Catalyst:
 
         return self._slots.relation((place, schema.json()), [self.attr(a) for a in attrs], fill)
 
+    def no_rows(self, columns: Sequence[Any]) -> Any:
+        """A relation with these columns that has no rows."""
+        nothing = self._script.static("scala.Option", "empty")
+        return self._plan("LocalRelation", self.seq(columns), self.seq(()), False, nothing)
+
     def slot_of_rows(self, place: Hashable, rows: Collected, attrs: Sequence[Attr]) -> Any:
         """Rows that are in the driver as a leaf of a plan with these columns; the rows themselves where plans are not
         run here."""

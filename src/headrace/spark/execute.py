@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from headrace.errors import InternalError
 from headrace.faults import effect
+from headrace.ir.empty import without_empty
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
@@ -133,26 +134,47 @@ class Run:
                 self._prepare(plan, self.memory)
             for step in plan.steps:
                 with self._measured(step.name):
-                    self._work(self._reads(step))
-                    match step:
-                        case Pin(name=name, rel=rel):
-                            self._frames[name] = self._hold(self._counted(self._compiler.compile(rel)))
-                            self._rows[name] = self._frames[name].seen["out"][0]
-                        case Remember(name=name, index=index, rel=rel):
-                            self._frames[name] = self._hold(self._counted(self._compiler.compile(rel)))
-                            self._rows[name] = self._frames[name].seen["out"][0]
-                            self._index_join(index, self._leaf(self._frames[name], name))
-                        case Keep():
-                            self._keep(step)
-                        case Publish(name=name, replace=replaces):
-                            (self._replace if replaces else self._change)(step)
-                            self._rows[name] = self.measures.published
+                    left = self._left(step)
+                    if left is not None:
+                        self._do(left)
+                    elif isinstance(step, Publish):
+                        self._rows[step.name], self.measures.how = 0, "nothing changed"
+                    else:
+                        attrs = self.states[step.state].attrs if isinstance(step, Keep) else step.rel.attrs
+                        self._rows[step.name], self._frames[step.name] = 0, self._none(attrs)
                 for node in nodes(step.rel):
                     if isinstance(node, Measured):
                         self.measures.step_of[node.tvr] = step.name
         finally:
             for held in self._held:
                 held.unpersist(False)
+
+    def _left(self, step: Step) -> Step | None:
+        """What is left of a step once rows are known that earlier ones did not find; None where it is nothing. A small
+        step is done as it is, for its plan is known."""
+        if self._loading or (isinstance(step, Publish) and step.replace) or (isinstance(step, Keep) and step.base):
+            return step
+        rel, none = without_empty(step.rel, lambda leaf: self._rows_of([leaf]) == 0)
+        if rel is not None and (rel is step.rel or self._reads(step) <= SMALL):
+            return step
+        self.measures.rows |= dict.fromkeys(none, 0)
+        return None if rel is None else replace(step, rel=rel)
+
+    def _do(self, step: Step) -> None:
+        self._work(self._reads(step))
+        match step:
+            case Pin(name=name, rel=rel):
+                self._frames[name] = self._hold(self._counted(self._compiler.compile(rel)))
+                self._rows[name] = self._frames[name].seen["out"][0]
+            case Remember(name=name, index=index, rel=rel):
+                self._frames[name] = self._hold(self._counted(self._compiler.compile(rel)))
+                self._rows[name] = self._frames[name].seen["out"][0]
+                self._index_join(index, self._leaf(self._frames[name], name))
+            case Keep():
+                self._keep(step)
+            case Publish(name=name, replace=replaces):
+                (self._replace if replaces else self._change)(step)
+                self._rows[name] = self.measures.published
 
     # --- indexes
 
@@ -456,6 +478,13 @@ class Run:
 
     def _counted(self, frame: Frame) -> Frame:
         return frame.over(self.catalyst.measure("out", frame.plan))
+
+    def _none(self, attrs: tuple[Attr, ...]) -> _Computed:
+        """What a step has computed that has no rows."""
+        columns = [self.catalyst.attr(a) for a in attrs]
+        return _Computed(
+            Frame(self.catalyst, self.catalyst.no_rows(columns), attrs, consolidated=True, exact=True), None
+        )
 
     def _hold(self, frame: Frame) -> _Computed:
         """Compute a frame once and hold its rows, in the driver when few; and what was measured on the way."""
