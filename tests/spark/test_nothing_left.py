@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from maintained import Maintained
+from oracle import same_rows
 from pyspark.sql import SparkSession
 
+import headrace as hr
 from headrace.spark import execute
 
 TABLES = {
@@ -66,3 +69,22 @@ def test_steps_with_nothing_to_do_are_not_done(spark: SparkSession, tmp_path: Pa
     sums = next(o for o in report.operators if o.operator == "Aggregate" and "max" not in o.text)
     assert sums.rows_out == 0
     assert all(o.rows_out == 0 for o in report.operators if o.operator == "Join")
+
+
+def test_known_keys_are_looked_up(spark: SparkSession, tmp_path: Path) -> None:
+    """Of sources that only grow, keys are kept and nothing else; each new one, NULL among them, is asked for once."""
+    sql = "SELECT DISTINCT k, y FROM u"
+    (tmp_path / "u").mkdir()
+    case = hr.Warehouse(tmp_path / "warehouse", spark=spark, memory="64m")
+    case.source("u", hr.Folder(tmp_path / "u", schema="k bigint, y bigint"))
+    rows = [(None, 1), (1, None), (2, 2), (2, 2)]
+    for turn, came in enumerate((rows, [(None, 1), (3, 3)], [(2, 2), (None, None), (3, 3)], [(None, None), (4, 4)])):
+        columns = [pa.array([r[i] for r in came], pa.int64()) for i in (0, 1)]
+        pq.write_table(pa.table(columns, names=["k", "y"]), tmp_path / "u" / f"{turn}.parquet")
+        view = case.view("v", sql)
+        report = view.refresh()
+        same_rows(view.read(), view.recompute())
+        if turn:
+            assert report.method == "incremental"
+            assert report.rows_out == 1
+            assert report.memory

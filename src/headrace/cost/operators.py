@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from headrace.cost.prices import Prices
 from headrace.ir.near import Near
-from headrace.ir.probe import AccumulateFound, Lookup, Probe
+from headrace.ir.probe import AccumulateFound, Lookup, Missing, Probe
 from headrace.ir.rel import (
     Accumulate,
     Aggregate,
@@ -142,7 +142,7 @@ class Pricing:
                 return self.sorted(Estimate(sum(i.rows for i in inputs), width=output.width), spread=True)
             case Probe():
                 return self.cpu(inputs[0].rows * p.lookup_row + output.rows * p.found_row)
-            case Lookup():
+            case Lookup() | Missing():
                 return self.cpu(inputs[0].rows * p.lookup_row + output.rows * p.found_row)
             case AccumulateFound():
                 return self.cpu(inputs[0].rows * (p.lookup_row + p.project_row) + output.rows * p.found_row)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from headrace.ir.near import Near
-from headrace.ir.probe import AccumulateFound, Lookup, Probe
+from headrace.ir.probe import AccumulateFound, Lookup, Missing, Probe
 from headrace.ir.rel import (
     Accumulate,
     Aggregate,
@@ -54,6 +54,7 @@ _PRODUCTS = (
     Lookup,
     Measured,
     Meeting,
+    Missing,
     Negate,
     Probe,
     Project,

@@ -134,9 +134,21 @@ class AccumulateFound(Node):
         return self.change.attrs
 
 
+@dataclass(frozen=True)
+class Missing(Node):
+    """The rows of ``input``, weight kept, whose key, NULL equal to NULL, an index does not have before the run."""
+
+    input: Rel
+    index: Index
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return self.input.attrs
+
+
 def probed(rel: Rel) -> list[Index]:
     """The index of each place of a tree that probes one."""
-    return [n.index for n in nodes(rel) if isinstance(n, Probe | Lookup | AccumulateFound)]
+    return [n.index for n in nodes(rel) if isinstance(n, Probe | Lookup | AccumulateFound | Missing)]
 
 
 def indexes(rel: Rel) -> dict[str, Index]:

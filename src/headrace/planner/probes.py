@@ -15,18 +15,22 @@ from typing import Protocol
 
 from headrace.ir.expr import Attr, Equal, Expr
 from headrace.ir.plan import Pin, Plan, Step
-from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe, probed
+from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe, probed
 from headrace.ir.rel import (
     Accumulate,
+    Consolidate,
+    Finish,
     Join,
     Keys,
     Load,
+    Negate,
     Node,
     Project,
     Ref,
     Rel,
     Restrict,
     Snapshot,
+    Union,
     prune,
 )
 from headrace.ir.time import OLD
@@ -83,6 +87,8 @@ class _Rewriting:
         if isinstance(node, Accumulate):
             found = _looked_up(node)
             return node if found is None else AccumulateFound(node.change, found, node.keys, node.calls)
+        if isinstance(node, Consolidate):
+            return _new_keys(node) or node
         return node
 
     def _probing(self, join: Join) -> Rel:
@@ -182,6 +188,22 @@ class _Rewriting:
 
     def _rows(self, member: Rel) -> int:
         return sum(self.sizes.rows(n) for n in nodes(member) if isinstance(n, Snapshot | Load))
+
+
+def _new_keys(node: Consolidate) -> Missing | None:
+    """Keys without those of them that are known, where known ones are looked up: each is asked for once."""
+    union = node.input
+    if not (isinstance(union, Union) and len(union.branches) == 2 and isinstance(union.branches[1], Negate)):
+        return None
+    came, known = union.branches[0], union.branches[1].input
+    while isinstance(known, Project) and known.pruning:
+        known = known.input
+    if not (isinstance(known, Lookup) and isinstance(known.keys, Keys) and known.at == OLD):
+        return None
+    asked, index = known.keys, known.index
+    alike = asked.members == (came,) and asked.on == (index.keys,) and not index.rest
+    distinct = isinstance(came, Finish) and not came.calls and came.keys == index.keys
+    return Missing(came, index) if alike and distinct else None
 
 
 def _looked_up(node: Accumulate) -> Index | None:

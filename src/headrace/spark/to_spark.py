@@ -14,7 +14,7 @@ from headrace.errors import InternalError
 from headrace.ir.aggregate import Call, Merging
 from headrace.ir.expr import Attr, Equal, Expr
 from headrace.ir.near import Near
-from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe
+from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe
 from headrace.ir.rel import (
     COUNTED,
     Accumulate,
@@ -123,6 +123,8 @@ class Compiler:
             case Lookup(keys=keys, index=index, at=at):
                 frame = self.compile(keys)
                 return self._found(frame, [self.c.attr(a) for a in frame.attrs], index, at, null_safe=True)
+            case Missing():
+                return self._missing(rel)
             case Keys():
                 return self._keys(rel)
             case Restrict():
@@ -265,6 +267,15 @@ class Compiler:
         rest = [self.c.attr(a) for a in (index.rest if weight is None else (*index.rest, weight))]
         plan = self.c.project([*frame.columns, *keys, *rest], plan)
         return Frame(self.c, plan, index.rel.attrs, weight, unit=weight is None)
+
+    def _missing(self, m: Missing) -> Frame:
+        """Where an index has a key, the weight of a row of it is found."""
+        frame, weight = self.compile(m.input), self.c.weight()
+        on = [self.c.attr(a) for a in m.index.keys]
+        held = self._held(m.index).java
+        plan = self.c.probe(held, on, (), weight, frame.plan, null_safe=True, new=False, outer=True)
+        none = self.c.filter(f"isnull({name_of(weight)})", plan)
+        return frame.over(self.c.project(frame.columns, none))
 
     def _keys(self, k: Keys) -> Frame:
         """Distinct keys, in columns that belong to nobody else."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from headrace.errors import InternalError
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near
-from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe
+from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe
 from headrace.ir.rel import (
     Accumulate,
     Aggregate,
@@ -157,6 +157,9 @@ def _estimate(node: Node, inputs: tuple[Estimate, ...], known: Known) -> Estimat
             return _probe(node, inputs[0], known)
         case Lookup(keys=_, index=index):
             return _restricted(_indexed(index, known), index.keys, inputs[0].rows)
+        case Missing(index=index):
+            known_ones = _restricted(_indexed(index, known), index.keys, inputs[0].rows)
+            return share_of(inputs[0], max(1 - known_ones.rows / max(inputs[0].rows, 1.0), 0.0))
         case AccumulateFound(index=index):
             return accumulated(node, _indexed(index, known), inputs[0])
     raise InternalError("BAD_NODE", f"nothing is known of the rows of {type(node).__name__}")
