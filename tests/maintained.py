@@ -48,11 +48,11 @@ class Table:
 class Maintained:
     """Tables, a warehouse over them, and views that are checked against Spark's own answer."""
 
-    def __init__(self, spark: SparkSession, folder: Path, tables: dict[str, pa.Schema]) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, tables: dict[str, pa.Schema], **options: Any) -> None:
         self.spark = spark
         self.folder = folder
         self.tables = {n: Table(folder / "data" / n, s) for n, s in tables.items()}
-        self.warehouse = hr.Warehouse(folder / "warehouse", spark=spark)
+        self.warehouse = hr.Warehouse(folder / "warehouse", spark=spark, **options)
         for name, table in self.tables.items():
             self.warehouse.source(name, hr.Folder(table.folder, changes=True))
 

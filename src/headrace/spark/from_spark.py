@@ -17,6 +17,7 @@ from headrace.errors import QueryError
 from headrace.ir.aggregate import Call, decimal_of
 from headrace.ir.expr import Attr, Column, Equal, Expr, SortKey, ref
 from headrace.ir.narrow import narrow
+from headrace.ir.reduce import reduce_groups
 from headrace.ir.rel import (
     Aggregate,
     Constant,
@@ -79,8 +80,9 @@ class Reader:
         self.ansi = catalyst.spark.conf.get("spark.sql.ansi.enabled") == "true"
 
     def read(self, plan: Any) -> Node:
-        """The query with exactly the columns of the plan, in its order, over sources with only what it uses."""
-        return narrow(self._whole(plan))
+        """The query with exactly the columns of the plan, in its order, over sources with only what it uses, and with
+        aggregates of only what it asks for."""
+        return reduce_groups(narrow(self._whole(plan)))
 
     def _whole(self, plan: Any) -> Node:
         node = self.node(plan)
