@@ -12,6 +12,7 @@ from headrace.cost.model import SMALL, built, price_plan
 from headrace.ir.plan import Plan, Publish
 from headrace.ir.time import Reached
 from headrace.runtime.choice import FULL, better_anew, incremental, words
+from headrace.runtime.pace import Pace
 from headrace.stats import feedback
 from headrace.stats.cardinality import Change, Estimate, Learned, estimate_tree
 from headrace.stats.estimate import width_of
@@ -52,6 +53,7 @@ class Expected:
         self._asked: dict[int, tuple[Plan, float]] = {}
         self.lessons = feedback.recall(last.get("lessons", {})) if last else {}
         self.correction = Correction(**last.get("correction", {})) if last else Correction()
+        self.pace = Pace(last["paces"]) if last else Pace()
 
     @property
     def worth_asking(self) -> bool:
@@ -113,8 +115,11 @@ class Expected:
     def better_anew(self, plan: Plan) -> str | None:
         """Why to compute everything anew instead of by a plan; None where that is not known to be better."""
         knowledge = self.view._knowledge
-        anew = knowledge.about(self.until, lambda: self.price(knowledge.load)) + self._lost
-        return better_anew(self.correction, self.kind(plan), self.price(plan), anew)
+        anew = knowledge.about(self.until, lambda: self.price(knowledge.load))
+        # What is lost must be made again only where changes are usually worked in faster.
+        usual = self.pace.runs.get("incremental", 0.0)
+        lost = self._lost if usual <= self.correction.expected(FULL, anew) else 0.0
+        return better_anew(self.correction, self.kind(plan), self.price(plan), anew + lost)
 
     def learned(self, rows: Mapping[int, int]) -> dict[str, Learned]:
         """What is known of operators once a run has counted the rows of their changes."""

@@ -43,7 +43,7 @@ class Correction:
 
     def expected(self, kind: str, priced: float) -> float:
         """The seconds that a run is expected to take. Of a kind that was never tried, by the others, for the machine is
-        the same; of one that was done once, by both."""
+        the same; of one that was done once, by both, but no longer than it took."""
         return priced * math.exp(self._factor(kind))
 
     def at_least(self, kind: str, priced: float, like: str | None = None) -> float:
@@ -52,7 +52,9 @@ class Correction:
         return self.expected(kind, priced) * math.exp(-self._spread(like if like and not self.tried(kind) else kind))
 
     def at_most(self, kind: str, priced: float) -> float:
-        return self.expected(kind, priced) * math.exp(self._spread(kind))
+        """The most that it may be expected to take; what was done once took as long as it ever will."""
+        once = self.runs.get(kind, 0) == 1
+        return self.expected(kind, priced) * (1.0 if once else math.exp(self._spread(kind)))
 
     def _factor(self, kind: str) -> float:
         own, others = self.factors.get(kind), [f for k, f in self.factors.items() if k != kind]
@@ -61,7 +63,7 @@ class Correction:
         machine = sum(others) / len(others)
         if own is None:
             return machine
-        return (own + machine) / 2 if self.runs.get(kind, 0) <= 1 else own
+        return min(own, (own + machine) / 2) if self.runs.get(kind, 0) <= 1 else own
 
     def _spread(self, kind: str) -> float:
         return max(self.spreads.get(kind, _PRIOR), _LEAST)
