@@ -41,6 +41,8 @@ from headrace.stats.steps import Steps
 FEW = 50_000
 # Beginning a scan, and handing its rows to others, costs as much as looking so many rows up.
 _SCAN = 500_000
+# What is chosen should fit for so many runs.
+_RUNS = 10
 
 _Kind = Situation | None | str
 _Chosen = dict[str, Index]
@@ -215,9 +217,19 @@ class Recall:
         self._estimated[index.name] = rows
         if size is None:
             return None
+        size = int(size * self._grown(index))
         there = index.name in self.memory.held
         making = sum(self.rates.scan(self.rows(leaf)) for leaf in index.leaves)
         return Candidate(index.name, size, there, making, 1.0 / (1 + self._outlook.runs))
+
+    def _grown(self, index: Index) -> float:
+        """How much larger an index will be when some more runs like the next have been done. What just fits now would
+        have to give way to others soon, which must be built first."""
+        rates = [0.0]
+        for leaf in index.leaves:
+            if isinstance(leaf, Snapshot) and isinstance(leaf.of, Source):
+                rates.append(self.changed(leaf.of.name).net / max(self.rows(leaf), 1))
+        return 1 + _RUNS * min(max(rates), 1.0)
 
     def about(self, rel: Rel) -> Estimate | None:
         return None if self._steps is None else self._steps.of_new(rel)
