@@ -31,7 +31,7 @@ from rules.examples import (
 
 from headrace.ir.expr import Attr, ref
 from headrace.ir.near import Near, Range
-from headrace.ir.probe import AccumulateFound, Index, Lookup, Probe
+from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe
 from headrace.ir.rel import (
     Accumulate,
     Aggregate,
@@ -108,6 +108,7 @@ NODES: dict[str, Node] = {
     "near": Near(Snapshot(S, OLD), ((K, Range(2, 5, False)),)),
     "probe": Probe(S, INDEX, (ref(K),), OLD),
     "lookup": Lookup(KEYED, INDEX, NEW),
+    "missing": Missing(T, INDEX),
     "accumulate found": AccumulateFound(CHANGED, Index(OLD_STATE, (K,)), (K,), CALLS),
 }
 
