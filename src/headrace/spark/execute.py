@@ -209,8 +209,9 @@ class Run:
             if index.name not in self.memory.held:
                 step = f"index {index}"
                 with self._measured(step):
-                    self._work(self._rows_of(index.leaves))
-                    self.memory.build(index, self._compiler.compile(index.rel).rows())
+                    rows = self._rows_of(index.leaves)
+                    self._work(rows)
+                    self.memory.build(index, self._compiler.compile(index.rel).rows(), rows)
                     self._rows[step] = int(self.memory.held[index.name].java.records())
 
     def _index_state(self, step: Keep, rows: Collected | None) -> None:

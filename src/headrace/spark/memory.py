@@ -177,12 +177,12 @@ class Memory:
             self.clear()
             self.run = run
 
-    def build(self, index: Index, frame: Frame) -> None:
-        """Make an index from the plain rows of a frame."""
+    def build(self, index: Index, frame: Frame, rows: int) -> None:
+        """Make an index from the plain rows of a frame, which is read from so many."""
         free = self.free
         java = self.budget.jvm.headrace.Index(len(index.keys), len(index.rest), free)
         held = Held(index, java)
-        self.budget.expect(free)
+        self.budget.expect(min(free, self.size(index, rows) or 0))
         try:
             frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False)
         except Py4JError as problem:
