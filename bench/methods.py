@@ -83,7 +83,8 @@ def main() -> int:
                 costs["all"] = float(choice.best.total)  # type: ignore[arg-type]
                 wrong += costs["all"] > min(costs.values()) * (1 + 1e-9)
                 found.append({"query": name, "problem": kind, "arrival": pattern, "costs": costs})
-                line = "".join(f"{c / costs['IM-1']:>11.3f}" for c in costs.values())
+                base = costs["IM-1"] or 1.0  # of a query without facts nothing moves, and nothing costs anything
+                line = "".join(f"{c / base:>11.3f}" for c in costs.values())
                 print(f"{name:<7}{kind:<9}{pattern:<13}{line}", flush=True)
     less = sum(f["costs"]["all"] < min(c for m, c in f["costs"].items() if m != "all") * (1 - 1e-9) for f in found)
     print(f"{len(found)} problems: all methods together cost less than each alone in {less}, more in {wrong}")
