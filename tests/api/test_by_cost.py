@@ -12,6 +12,7 @@ from oracle import same_rows
 from pyspark.sql import SparkSession
 
 import headrace as hr
+from headrace.rules import METHODS
 
 QUERIES = {
     "outer join under a sum": """
@@ -69,5 +70,15 @@ def test_refreshes_are_right(name: str, tmp_path: Path, spark: SparkSession) -> 
         same_rows(view.read(), view.recompute())
     assert "→" in view.why("") or not view._states
     shop.churn(range(100, 400), range(100, 300))
+    view.refresh()
+    same_rows(view.read(), view.recompute())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_alone_is_right(method: str, tmp_path: Path, spark: SparkSession) -> None:
+    shop = Shop(tmp_path, spark)
+    view = shop.warehouse.view("v", QUERIES["outer join under a sum"], goal=f"least_cost(methods={method})")
+    view.refresh()
+    shop.churn(range(30, 34), range(28, 31), range(3, 6))
     view.refresh()
     same_rows(view.read(), view.recompute())

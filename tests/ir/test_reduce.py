@@ -59,7 +59,15 @@ def test_what_is_asked_for_by_all_stays() -> None:
     other = Aggregate(e.T, (e.J,), ())
     apart = Join((prune(SOME, (e.U,)), DOUBLED), (Equal(ref(A), ref(e.U)),), ())
     twice = Join((prune(asking(SOME), (e.U, e.Z)), prune(SUMS, (SUM.attr,))), (), ())
+    doubled = Join((prune(asking(SOME), (e.X, e.Z)), Project(DOUBLED, (Column(e.N, ref(e.Z)),))), (), ())
+    inner = prune(Join((e.T, DOUBLED), (Equal(ref(e.J), ref(A)),), ()), (A, e.Z))
+    by_key = (Equal(ref(e.K), ref(e.U)), Equal(ref(A), ref(e.U)))
+    joined = Join(
+        (prune(Join((e.S, SOME, inner), by_key, ()), (e.X,)), Project(inner, (Column(e.N, ref(e.Z)),))), (), ()
+    )
     for why, query in {
+        "another place uses what reads the sums": doubled,
+        "another place uses a join on the way": joined,
         "every row of r asks": asking(PRESENT),
         "NULL asks too": asking(SOME, null_safe=True),
         "another place uses the sums": twice,

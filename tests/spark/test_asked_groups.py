@@ -44,3 +44,17 @@ def test_refreshes_are_right(spark: SparkSession, tmp_path: Path, name: str, mem
     shop["lines"].change(delete=[(30, 0, 0)])
     shop["parts"].change(insert=[(30, "b")])
     shop.check(view, sql)
+
+
+def test_others_ask_for_all_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    sql = """
+        WITH means AS (SELECT part, avg(q) * 2 AS mean FROM lines WHERE part IS NOT NULL GROUP BY part)
+        SELECT p.id, mean FROM lines l JOIN parts p ON p.id = l.part JOIN means m ON m.part = p.id
+        WHERE p.brand = 'b' AND q < mean UNION ALL SELECT part, mean FROM means"""
+    shop = Maintained(spark, tmp_path, TABLES)
+    shop["lines"].change(insert=[(i % 40, i % 7, i % 11) for i in range(400)])
+    shop["parts"].change(insert=[(i, "b" if i % 10 == 0 else "a") for i in range(40)])
+    view = shop.warehouse.view("v", sql, refresh_policy="INCREMENTAL STRICT")
+    shop.check(view, sql)
+    shop["lines"].change(insert=[(10, 1, 1), (11, 1, 1), (99, 1, 1)])
+    shop.check(view, sql)

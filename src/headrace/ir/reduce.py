@@ -43,7 +43,7 @@ def _reductions(join: Join, uses: Counter[int], done: set[int]) -> Iterator[tupl
     members, equals = _flat(join)
     for member in members:
         grouped = _grouped(member)
-        if grouped is None or id(grouped[0]) in done or uses[id(grouped[0])] > 1:
+        if grouped is None or id(grouped[0]) in done or _shared(join, grouped[0], uses):
             continue
         aggregate, keys = grouped
         read = sources(aggregate.input)
@@ -82,6 +82,12 @@ def _links(keys: dict[str, Attr], asking: Rel, equals: list[Equal]) -> Iterator[
 def _linked(member: Rel, columns: set[str], equals: list[Equal]) -> bool:
     own = {a.id for a in member.attrs}
     return bool(own & columns) or any(e.refs & own and e.refs & columns for e in equals)
+
+
+def _shared(join: Join, below: Rel, uses: Counter[int]) -> bool:
+    """Whether anything but a join uses what is below it, or something on the way there."""
+    way = [n for n in nodes(join) if n is not join and any(m is below for m in nodes(n))]
+    return any(uses[id(n)] > 1 for n in way)
 
 
 def _flat(join: Join) -> tuple[list[Rel], list[Equal]]:

@@ -154,7 +154,7 @@ class Run:
         step is done as it is, for its plan is known."""
         if self._loading or (isinstance(step, Publish) and step.replace) or (isinstance(step, Keep) and step.base):
             return step
-        rel, none = without_empty(step.rel, lambda leaf: self._rows_of([leaf]) == 0)
+        rel, none = without_empty(step.rel, lambda leaf: isinstance(leaf, Ref) and not self._rows[leaf.step])
         if rel is not None and (rel is step.rel or self._reads(step) <= SMALL):
             return step
         self.measures.rows |= dict.fromkeys(none, 0)
