@@ -82,3 +82,20 @@ def test_a_method_alone_is_right(method: str, tmp_path: Path, spark: SparkSessio
     shop.churn(range(30, 34), range(28, 31), range(3, 6))
     view.refresh()
     same_rows(view.read(), view.recompute())
+
+
+def test_an_aggregate_below_a_join(tmp_path: Path, spark: SparkSession) -> None:
+    """For changes of a small table, of the large one only a row for each of its keys is kept."""
+    shop = Shop(tmp_path, spark)
+    shop.churn(range(100, 3_000), range(0))
+    sql = """
+        SELECT c.name, sum(s.price) AS total, count(*) AS n, count(s.price) AS known
+        FROM categories c JOIN sales s ON c.id = s.category GROUP BY c.name"""
+    view = shop.warehouse.view("v", sql.replace("s.price)", "cast(s.price AS int))"), goal="least_cost(methods=HOV)")
+    view.refresh()
+    assert any(k.operator.endswith("by category") for k in view._planner.kept), view.explain()
+    for turn, row in enumerate((("c2", "two"), ("c0", "again"), ("c9", "nobody")), 1):
+        pq.write_table(pa.table({"id": [row[0]], "name": [row[1]]}), tmp_path / "categories" / f"{turn}.parquet")
+        shop.churn(range(3_000 + 3 * turn, 3_003 + 3 * turn), range(0), range(100 + 3 * turn, 103 + 3 * turn))
+        view.refresh()
+        same_rows(view.read(), view.recompute())
