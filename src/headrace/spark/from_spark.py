@@ -36,6 +36,7 @@ from headrace.ir.rel import (
     Window,
     prune,
 )
+from headrace.ir.unify import unify_aggregates
 from headrace.spark.catalyst import Catalyst, items
 from headrace.spark.exact import exact, exact_plan
 
@@ -80,9 +81,9 @@ class Reader:
         self.ansi = catalyst.spark.conf.get("spark.sql.ansi.enabled") == "true"
 
     def read(self, plan: Any) -> Node:
-        """The query with exactly the columns of the plan, in its order, over sources with only what it uses, and with
-        aggregates of only what it asks for."""
-        return reduce_groups(narrow(self._whole(plan)))
+        """The query with exactly the columns of the plan, in its order, over sources with only what it uses, with
+        aggregates of only what it asks for, and with what is grouped twice grouped once."""
+        return unify_aggregates(reduce_groups(narrow(self._whole(plan))))
 
     def _whole(self, plan: Any) -> Node:
         node = self.node(plan)
