@@ -91,6 +91,16 @@ def main() -> None:
                     print("killed an executor after step", number, flush=True)
 
         print(view.refresh(progress=progress).method, view.check().agrees, flush=True)
+    other = hr.Warehouse(folder / "other", spark=spark)  # it has seen no large change
+    for name in ("t", "u"):
+        other.source(name, hr.Folder(folder / name))
+    small = other.view("v", SQL, refresh_policy="INCREMENTAL")
+    small.refresh()
+    for number in range(4, 7):
+        arrive(number, 10)
+        report = small.refresh()
+        how = "looked up" if report.memory and report.rows_read < 1000 else "scanned"
+        print(report.method, how, small.check().agrees, flush=True)
     spark.stop()
 
 

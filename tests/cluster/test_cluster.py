@@ -18,4 +18,8 @@ def test_an_executor_is_killed_during_a_refresh(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     lines = done.stdout.strip().splitlines()
     killed = [f"killed an executor after step {n}" for n in (1, 2, 3)]
-    assert lines == ["initial True", *(line for each in killed for line in (each, "incremental True"))]
+    refreshed = [line for each in killed for line in (each, "incremental True")]
+    assert lines[:7] == ["initial True", *refreshed]
+    assert len(lines) == 10
+    assert all(line.startswith("incremental") and line.endswith("True") for line in lines[7:])
+    assert lines[-1] == "incremental looked up True", "rows are looked up in the driver"

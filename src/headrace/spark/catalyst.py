@@ -354,16 +354,16 @@ class Catalyst:
         index = self._script.new("headrace.PartitionedFiles", self._java_session, more, json.dumps(told))
         return self._over_files(index, columns, self._format(kind), self._given(options))
 
-    def fill(self, filled: Sequence[tuple[Any, Any, bool]], *, pends: bool) -> None:
+    def fill(self, filled: Sequence[tuple[Any, Any, bool]], *, pends: bool, local: bool = True) -> None:
         """Put the rows of plans into indexes, in one job or without any: plan, index, and whether the last column is
-        the weight."""
+        the weight. ``local`` says that tasks run in this process."""
         if self.single and self._here is not None:
             for plan, index, weighted in filled:
                 self.collect(plan).fill(index, None, weighted=weighted, pends=pends)
             return
         plain = [(self._script.static("headrace.Slot", "plain", plan), *rest) for plan, *rest in filled]
         parts = [self._script.java_list(part) for part in zip(*plain, strict=True)]
-        self.java(self._script.static("headrace.Fill", "run", self._java_session, *parts, pends))
+        self.java(self._script.static("headrace.Fill", "run", self._java_session, *parts, pends, local))
 
     def _given(self, options: Mapping[str, str] | None) -> Any:
         given = self._no_options

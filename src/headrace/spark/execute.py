@@ -132,8 +132,11 @@ class Run:
         try:
             if self.memory is not None:
                 self._prepare(plan, self.memory)
+            scans = {step.name: step for step in plan.scans}
             for step in plan.steps:
                 with self._measured(step.name):
+                    if step.name in scans and indexes(step.rel) and self._reads(step) > SMALL:
+                        step = scans[step.name]  # tasks would do it, and cannot look rows up
                     left = self._left(step)
                     if left is not None:
                         self._do(left)

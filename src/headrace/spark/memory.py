@@ -8,12 +8,10 @@ dropped: that costs time, never rows.
 from __future__ import annotations
 
 import gc
-import logging
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from threading import RLock
 from typing import Any, cast
 
@@ -26,7 +24,6 @@ from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.frames import Frame
 from headrace.spark.jvm import java_class, task_class
 
-_LOG = logging.getLogger("headrace")
 _RECORD = 48  # bytes of a record beside its columns
 _MUCH = 64 << 20  # bytes for which to look for views that nobody has
 _TOO_LARGE = "Headrace: an index in memory is larger"
@@ -69,10 +66,9 @@ class Budget:
     def __init__(self, spark: SparkSession, limit: int | None) -> None:
         self.jvm = jvm = cast(Any, spark._jvm)
         self.limit = limit if limit is not None else jvm.java.lang.Runtime.getRuntime().maxMemory() // 4
-        local = bool(spark.sparkContext._jsc.sc().isLocal())
-        self.possible = bool(self.limit) and local
-        if self.limit and not local:
-            _say_once()
+        self.possible = bool(self.limit)
+        # Tasks of a local session are in this process and look rows up here; in a cluster only the driver does.
+        self.local = bool(spark.sparkContext._jsc.sc().isLocal())
         self.eager = False  # build whatever could be used, at once
         self._taken: dict[int, int] = {}
         self._lock = RLock()  # a view that nobody has any more is released in the midst of anything
@@ -128,11 +124,12 @@ class Memory:
         self.run: object = None
         self.many: set[str] = set()  # steps that gave more rows than the driver takes
         self.too_large: dict[str, int] = {}  # bytes that were free when it was found to be so
+        self.refused: set[str] = set()  # what this run has found to be so: it is not tried again in it
         self.wanted: set[str] = set()  # what an earlier run could have used
 
     @property
     def possible(self) -> bool:
-        """Whether rows can be looked up at all: in a cluster tasks are in other processes."""
+        """Whether rows can be looked up at all."""
         return self.most > 0 and self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
 
     def size(self, index: Index, rows: float) -> int | None:
@@ -140,6 +137,8 @@ class Memory:
         large."""
         if index.name in self.held:
             return self.held[index.name].bytes
+        if index.name in self.refused:
+            return None
         if index.name in self.too_large and self.free <= 1.5 * self.too_large[index.name]:
             return None
         return int(rows * (_RECORD + 8 * len(index.rel.attrs)))
@@ -173,6 +172,7 @@ class Memory:
         """Begin from the version that a run of the view has reached: what is as of another one is of no use, nor is
         what a failed run left pending."""
         self.forget()
+        self.refused.clear()
         if run != self.run:
             self.clear()
             self.run = run
@@ -184,12 +184,13 @@ class Memory:
         held = Held(index, java)
         self.budget.expect(min(free, self.size(index, rows) or 0))
         try:
-            frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False)
+            frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False, local=self.budget.local)
         except Py4JError as problem:
             java.release()
             if _TOO_LARGE not in str(problem):
                 raise
             self.too_large[index.name] = free
+            self.refused.add(index.name)
             raise MemoryFull(str(index)) from problem
         else:
             self.held[index.name] = held
@@ -205,7 +206,7 @@ class Memory:
             filled.append((_columns(held, frame), held.java, held.weighted))
         if filled:
             with self._within([held for held, _ in all_]):
-                catalyst.fill(filled, pends=True)
+                catalyst.fill(filled, pends=True, local=self.budget.local)
 
     def pend_rows(self, held: Held, rows: Collected, attrs: Sequence[Attr]) -> None:
         """The same of rows that are in the driver, with columns ``attrs`` and the weight behind them."""
@@ -227,8 +228,9 @@ class Memory:
         except Py4JError as problem:
             if _TOO_LARGE not in str(problem):
                 raise
-            for held in [h for h in filled if h.java.full()]:
+            for held in [h for h in filled if h.java.full()] or filled:
                 self.too_large[held.index.name] = held.bytes
+                self.refused.add(held.index.name)
                 self.drop(held.index.name)
             raise MemoryFull("what is new") from problem
 
@@ -259,11 +261,6 @@ class Memory:
 
     def _account(self) -> None:
         self.budget.take(id(self), sum(self.bytes().values()))
-
-
-@cache
-def _say_once() -> None:
-    _LOG.warning("on a cluster rows are not looked up in memory yet: files that can match are scanned")
 
 
 def _columns(held: Held, frame: Frame) -> Any:
