@@ -119,7 +119,7 @@ class Expected:
         # What is lost must be made again only where changes are usually worked in faster.
         usual = self.pace.runs.get("incremental", 0.0)
         lost = self._lost if usual <= self.correction.expected(FULL, anew) else 0.0
-        return better_anew(self.correction, self.kind(plan), self.price(plan), anew + lost)
+        return better_anew(self.correction, self.kind(plan), self.price(plan), anew, lost)
 
     def learned(self, rows: Mapping[int, int]) -> dict[str, Learned]:
         """What is known of operators once a run has counted the rows of their changes."""
@@ -130,10 +130,13 @@ class Expected:
 
     @property
     def _lost(self) -> float:
-        """Computing anew drops the indexes that are there."""
-        prices, held = self.view.warehouse._prices, self.view._memory.held.values()
-        each = [(float(h.counts[0]), sum(width_of(a.type) for a in h.index.rel.attrs)) for h in held]
-        return sum(built(rows, width, prices).seconds for rows, width in each)
+        """Computing anew drops the indexes that are there. What is new would have to be put into them in any case."""
+        total = 0.0
+        for held in self.view._memory.held.values():
+            source, width = held.index.source, sum(width_of(a.type) for a in held.index.rel.attrs)
+            new = self.known.sources[source.name].change.rows if source is not None else 0.0
+            total += built(max(held.counts[0] - new, 0.0), width, self.view.warehouse._prices).seconds
+        return total
 
     @cached_property
     def result(self) -> Estimate:
