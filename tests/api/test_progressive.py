@@ -38,8 +38,8 @@ class Shop:
             warehouse.source(name, hr.Folder(self.folder / name))
         return warehouse
 
-    def view(self, **more: Any) -> hr.View:
-        timeline = hr.runs(["14:00", "19:00", "24:00"], weights=[0.02, 0.02, 1], **more)
+    def view(self, weights: tuple[float, ...] = (0.02, 0.02, 1), **more: Any) -> hr.View:
+        timeline = hr.runs(["14:00", "19:00", "24:00"], weights=weights, **more)
         return self.warehouse().view("summary", SUMMARY, timeline=timeline)
 
     def sell(self, many: int, returned: range) -> None:
@@ -73,6 +73,30 @@ def test_early_runs_deliver_nothing_and_the_last_all(shop: Shop) -> None:
     same_rows(again.read(), again.recompute())
     assert again.check().agrees
     assert not list((again._folder / "states").glob("*")), "nothing is kept after the last run"
+
+
+def test_a_run_that_costs_much_waits_for_the_next(shop: Shop) -> None:
+    view = shop.view(weights=(0.02, 9, 1))
+    for number in range(1, 4):  # the first time nobody knows how little comes later
+        view.advance()
+        shop.sell(2, range(10 * number, 10 * number + 1))
+    shop.sell(500, range(50, 90))
+    assert view.advance().method == "full"
+    reached, states = view._result.last_run()["positions"], dict(view._states)
+    assert states
+    shop.sell(3, range(90, 91))
+    assert "run 19:00: does nothing, its data is left to the next" in view.explain()
+    report = view.advance()
+    assert (report.method, report.run, report.steps) == ("waiting", 5, {})
+    assert view._result.last_run()["positions"] == reached
+    assert view._states.keys() == states.keys()
+    shop.sell(4, range(91, 92))
+    again = shop.view(weights=(0.02, 9, 1))  # another process knows that it waited
+    last = again.advance()
+    assert (last.method, last.rows_in) == ("incremental", {"sales": 7, "returns": 2})
+    same_rows(again.read(), again.recompute())
+    found = again._result.last_run()["timeline"]["found"]
+    assert [run["sales"][0] for run in found] == [546, 3, 4]
 
 
 def test_the_timeline_begins_again(shop: Shop) -> None:

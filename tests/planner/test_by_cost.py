@@ -18,6 +18,7 @@ from headrace.ir.rel import Delta, Keys, Negate, Node, PairJoin, Restrict, Snaps
 from headrace.ir.time import NEW, OLD, Situation
 from headrace.ir.timeline import runs
 from headrace.memo.memo import Memo
+from headrace.planner.by_cost import Planned
 from headrace.planner.explain import explain_timeline, explain_why, timeline_data
 from headrace.planner.explore import Engine
 from headrace.planner.problem import Arriving, Goal, Problem, refresh
@@ -202,6 +203,46 @@ def test_why_an_operator_is_maintained_as_it_is() -> None:
     text = explain_why([("24:00", planner.by_cost.why(planned.choice.best.runs[-1], "aggregate"))])
     assert "partial_states" in text
     assert not planner.by_cost.why(planned.choice.best.runs[-1], "no such operator")
+
+
+def waiting(planner: Planner, of: Problem) -> Planned:
+    def plan(some: Problem, seconds: float) -> Planned:
+        sizes = ({n: Tuples(a.after, a.before, a.inserts + a.deletes) for n, a in d.items()} for d in some.data)
+        return planner.by_cost.plan(some, [TupleModel(s) for s in sizes], seconds=seconds)
+
+    return planner.by_cost.plan_or_wait(of, plan)
+
+
+@SOME
+@given(queries(), arrivals(3), st.lists(st.sampled_from([0.02, 1.0, 9.0]), min_size=3, max_size=3), st.booleans())
+def test_runs_that_may_wait_are_right(query: Node, at: list[dict[str, Bag]], weights: list[float], all_: bool) -> None:
+    scene = Scene(query, at, runs([1, 2, 3], weights=weights, deliver="every" if all_ else "last"))
+    planned = waiting(Planner(query, frozenset("str")), scene.problem())
+    machine, before = Machine(), 0
+    for run, plan in enumerate(planned.plans):
+        if run in planned.waiting:
+            assert not scene.timeline.runs[run].delivers
+            assert (plan.steps, planned.costs[run], planned.kept[run]) == ((), 0.0, planned.kept[run - 1])
+            continue
+        machine.run(plan.steps, at[before], at[run + 1])
+        before = run + 1
+        if scene.timeline.runs[run].delivers:
+            assert machine.result is not None
+            assert rounded(machine.result) == rounded(scene.answer(run))
+
+
+def test_a_dear_run_between_two_others_waits() -> None:
+    planner = Planner(TOP["a sum and a maximum"](BOTTOM["a join of three"]), frozenset("str"))
+    much, few = {n: Arriving(0.0, 10_000.0) for n in "str"}, {n: Arriving(10_000.0, 100.0) for n in "str"}
+    last = {n: Arriving(10_100.0, 100.0) for n in "str"}
+    of = Problem(runs([1, 2, 3], weights=[0.02, 9, 1]), (much, few, last))
+    planned = waiting(planner, of)
+    assert planned.waiting == {1}
+    assert planned.kept[0]
+    assert planned.kept[1] == planned.kept[0]
+    assert planned.choice.best.total < planner.by_cost.plan(of, models(of)).choice.best.total  # type: ignore[operator]
+    text = explain_timeline(timeline_data("v", of.timeline, planned))
+    assert "run 2: does nothing, its data is left to the next, weight 9" in text
 
 
 def test_a_timeline_in_words() -> None:

@@ -106,3 +106,23 @@ def test_goals_order_costs() -> None:
     assert Latest((1.0, 2.0)) + Latest((0.5, 1.0)) == Latest((1.5, 3.0))
     with pytest.raises(ConfigError, match="GOAL"):
         Goal(last=0)
+
+
+def test_a_run_that_is_left_out_leaves_its_data_to_the_next() -> None:
+    timeline = runs([1, 2, 3], weights=[2, 3, 4])
+    data = (
+        {"t": Arriving(10, 5, 1, 2), "only before": Arriving(1, 1)},
+        {"t": Arriving(13, 7, 2, 1), "only after": Arriving(0, 4)},
+        {"t": Arriving(19, 1)},
+    )
+    problem = Problem(timeline, data, begun=True)
+    later = problem.without(0)
+    assert later.timeline == timeline.rest(1)
+    assert later.begun
+    assert later.data == (
+        {"t": Arriving(10, 12, 3, 3), "only before": Arriving(1, 1), "only after": Arriving(0, 4)},
+        {"t": Arriving(19, 1)},
+    )
+    last = problem.without(1)
+    assert [r.weight for r in last.timeline.runs] == [2, 4]
+    assert last.data == (data[0], {"t": Arriving(13, 8, 2, 1), "only after": Arriving(0, 4)})

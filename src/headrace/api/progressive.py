@@ -2,7 +2,8 @@
 
 The rest of the timeline is planned anew before every run, for only now its data is known; the states that earlier runs
 have left are among what it may use (Tempura §7). What later runs will find is taken from the last time the timeline was
-gone through, and the first time from what runs have found so far.
+gone through, and the first time from what runs have found so far. A run that need not deliver waits, with all states as
+they are, where its data is cheaper to work in together with that of the next.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def why(view: View, operator: str) -> list[tuple[str, list[dict[str, Any]]]]:
     view._reload()
     advancing = Advancing(view, 0.0, silent)
     planned, by_cost = advancing.plan(), view._planner.by_cost
-    named = zip(advancing.rest.runs, planned.choice.best.runs, strict=True)
+    done = [r for number, r in enumerate(advancing.rest.runs) if number not in planned.waiting]
+    named = zip(done, planned.choice.best.runs, strict=True)
     return [(run.name, by_cost.why(valuation, operator)) for run, valuation in named]
 
 
@@ -62,6 +64,7 @@ class Advancing(Refreshing):
         self.before: list[dict[str, list[int]]] = record.get("before", [])
         self.delivered = bool(record.get("delivered"))
         self.shown: Mapping[str, int] = record.get("shown", {})
+        self.seen = Reached(record["seen"]) if "seen" in record else self.since  # further on than what was worked in
         self.have: tuple[str, ...] = tuple(record.get("states", ())) if self.last else ()
         if anew or not 0 < done < len(view.timeline):
             done, self.before, self.found = 0, self.found if done else self.before, []
@@ -71,12 +74,13 @@ class Advancing(Refreshing):
         self.begun = bool(done) and self.reason is None
         if not self.begun:
             self.have = ()
+            self.seen = Reached()
             self._take(())
         self.rest: Timeline = view.timeline.rest(done)
 
     def advance(self) -> RefreshReport:
         planned = self.plan()
-        plan, kept = planned.plans[0], frozenset(k.name for k in planned.kept[0])
+        plan, kept, found = planned.plans[0], frozenset(k.name for k in planned.kept[0]), self._rows(self.seen)
         self._take((*self.have, *kept))
         delivers = self.rest.runs[0].delivers
         since = self.since if self.begun else Reached()
@@ -85,10 +89,14 @@ class Advancing(Refreshing):
             "states": sorted(kept),
             "delivered": self.delivered or delivers,
             "shown": dict(self.until.positions) if delivers else dict(self.shown),
-            "found": [*self.found, self._rows(since)],
+            "seen": dict(self.until.positions),
+            "found": [*self.found, found],
             "before": self.before,
         }
-        method = "incremental" if self.begun else "full" if self.last else "initial"
+        waits = 0 in planned.waiting
+        if waits:
+            self.until = since
+        method = "waiting" if waits else "incremental" if self.begun else "full" if self.last else "initial"
         reason = None if self.begun else self.reason or Reason("TIMELINE_BEGINS")
         report = self._run(method, reason, plan, since, self.until, kept=kept, more={"timeline": record})
         self._take(sorted(kept))
@@ -102,9 +110,13 @@ class Advancing(Refreshing):
             begun=self.begun,
             published=self.begun and self.delivered and any(r.delivers for r in self._past()),
         )
-        models = [model(self.view, run, self.until) for run in problem.data]
         by_cost, methods = self.view._planner.by_cost, self.view.goal.methods
-        return by_cost.plan(problem, models, have=self.have, methods=methods, compare=compare, seconds=_SECONDS)
+
+        def plan(some: Problem, seconds: float) -> Planned:
+            models = [model(self.view, run, self.until) for run in some.data]
+            return by_cost.plan(some, models, have=self.have, methods=methods, compare=compare, seconds=seconds)
+
+        return by_cost.plan_or_wait(problem, plan, self.have, _SECONDS)
 
     def _past(self) -> tuple[Any, ...]:
         assert self.view.timeline is not None
@@ -129,11 +141,11 @@ class Advancing(Refreshing):
     def _data(self) -> list[dict[str, Arriving]]:
         """What each run still to come will see: this one is known, of the others it is expected."""
         since = self.since if self.begun else Reached()
-        rows = self._rows(since)
+        rows, new = self._rows(since), self._rows(self.seen)
         data = []
         have = {n: float(s.snapshot(since.at(n)).rows if since.at(n) else 0) for n, s in self.view._sources.items()}
         for run in range(self.done, self.done + len(self.rest)):
-            expected = rows if run == self.done else self._expected(run, rows)
+            expected = rows if run == self.done else self._expected(run, new)
             made = {}
             for name, (came, left) in expected.items():
                 left = min(left, int(have[name]) + came)

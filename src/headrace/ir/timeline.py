@@ -52,6 +52,10 @@ class Timeline:
         """The runs after the first ``done``, which is what is planned again when arrivals were not as expected."""
         return Timeline(self.runs[done:], self.steady)
 
+    def without(self, run: int) -> Timeline:
+        """The same with one run left out."""
+        return Timeline((*self.runs[:run], *self.runs[run + 1 :]), self.steady)
+
     def __str__(self) -> str:
         shown = (f"{r.name} (weight {r.weight:g}{', delivers' if r.delivers else ''})" for r in self.runs)
         return ", ".join(shown)

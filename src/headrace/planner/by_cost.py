@@ -7,7 +7,7 @@ computes, so that a later process, and a plan that is made again, finds what is 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -33,12 +33,27 @@ from headrace.rules.rule import Rule
 @dataclass(frozen=True)
 class Planned:
     """The runs of a problem: the plan of each, the states that each leaves behind, and what each is expected to cost;
-    and how they were chosen."""
+    and how they were chosen. Some may wait: they do nothing, and leave their data to the next."""
 
     plans: tuple[Plan, ...]
     kept: tuple[tuple[Kept, ...], ...]
     costs: tuple[float, ...]
     choice: Choice
+    waiting: frozenset[int] = frozenset()
+
+    def among(self, runs: Sequence[int], have: tuple[Kept, ...]) -> Planned:
+        """The same as some of several runs, of which the others wait with the states that they find."""
+        nothing = Plan((), Situation(frozenset(), frozenset()), ())
+        plans: list[Plan] = []
+        kept: list[tuple[Kept, ...]] = []
+        costs: list[float] = []
+        for run in range(runs[-1] + 1):
+            place = runs.index(run) if run in runs else None
+            plans.append(nothing if place is None else self.plans[place])
+            kept.append((kept[-1] if kept else have) if place is None else self.kept[place])
+            costs.append(0.0 if place is None else self.costs[place])
+        waiting = frozenset(range(runs[-1] + 1)) - {*runs}
+        return Planned(tuple(plans), tuple(kept), tuple(costs), self.choice, waiting)
 
 
 class ByCost:
@@ -85,6 +100,28 @@ class ByCost:
             plans.append(Plan(realised(run, states, counted), situation, self._upkeep(run, states)))
             kept.append(tuple(states[t] for t in sorted(run.keeping.keep)))
         return Planned(tuple(plans), tuple(kept), choice.best.costs, choice)
+
+    def plan_or_wait(
+        self,
+        problem: Problem,
+        plan: Callable[[Problem, float], Planned],
+        have: Sequence[str] = (),
+        seconds: float = inf,
+    ) -> Planned:
+        """A plan in which runs that need not deliver may wait: tried for one after the other, the last first, by a
+        planner of problems that is told how many seconds are left. A first run that has no states does nothing anyway
+        where that is best."""
+        until = time.perf_counter() + seconds
+        best, left = plan(problem, seconds), list(range(len(problem.timeline)))
+        for run in reversed(range(len(left) - 1)):
+            remaining = until - time.perf_counter()
+            if not problem.timeline.runs[run].delivers and (run or have) and remaining > 0:
+                without = problem.without(run)
+                other = plan(without, remaining)
+                if other.choice.best.total < best.choice.best.total:  # type: ignore[operator]
+                    best, problem = other, without
+                    left.remove(run)
+        return best.among(left, tuple(self.state(self.by_name[n]) for n in have))
 
     def why(self, run: Valuation, operator: str) -> list[dict[str, Any]]:
         """For each operator of the query whose text has some words in it: every way to its change, or to its rows where

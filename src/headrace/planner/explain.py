@@ -86,12 +86,14 @@ def timeline_data(view: str, timeline: Timeline, planned: Planned) -> dict[str, 
     choice = planned.choice
     best, total = choice.best, _number(choice.best.total)
     found: list[dict[str, Any]] = []
-    for run, plan, kept, cost in zip(timeline.runs, planned.plans, planned.kept, planned.costs, strict=True):
+    runs = zip(timeline.runs, planned.plans, planned.kept, planned.costs, strict=True)
+    for number, (run, plan, kept, cost) in enumerate(runs):
         found.append(
             {
                 "run": run.name,
                 "weight": run.weight,
                 "delivers": run.delivers,
+                "waits": number in planned.waiting,
                 "cost": round(cost, 3),
                 "keeps": [{"name": k.name, "operator": k.operator} for k in kept],
                 "operators": _operators(plan),
@@ -133,6 +135,7 @@ def explain_timeline(data: Mapping[str, Any]) -> str:
     lines = [f'view "{data["view"]}": worked on ahead of when it is due']
     for run in data["timeline"]:
         due = "delivers the result" if run["delivers"] else "delivers nothing"
+        due = "does nothing, its data is left to the next" if run["waits"] else due
         lines += ["", f"run {run['run']}: {due}, weight {run['weight']:g}, cost {run['cost']:,.3f}"]
         width = max((len(o["text"]) + 2 * o["depth"] for o in run["operators"]), default=0) + 4
         for o in run["operators"]:

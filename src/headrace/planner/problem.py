@@ -11,7 +11,7 @@ as plain as one for each tuple.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import total_ordering
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
@@ -36,6 +36,11 @@ class Arriving:
             raise ConfigError("ARRIVALS", f"{self} has fewer than no rows", hint="rows are numbers from 0 on")
         if self.deletes + self.updates > self.before + self.inserts:
             raise ConfigError("ARRIVALS", f"{self} loses rows that it never had", hint="look at what was predicted")
+
+    def then(self, other: Arriving) -> Arriving:
+        """What comes up to the next run, where this one is not done."""
+        came = (self.inserts + other.inserts, self.updates + other.updates, self.deletes + other.deletes)
+        return Arriving(self.before, *came)
 
     @property
     def after(self) -> float:
@@ -117,6 +122,13 @@ class Problem:
                         f"and {other[name].before:g} before the next",
                         hint="predict rows that add up",
                     )
+
+    def without(self, run: int) -> Problem:
+        """The same without a run before the last, whose data the next one finds besides its own."""
+        one, other = self.data[run : run + 2]
+        both = {**other, **{n: one[n].then(other[n]) if n in other else one[n] for n in one}}
+        data = (*self.data[:run], both, *self.data[run + 2 :])
+        return replace(self, timeline=self.timeline.without(run), data=data)
 
     def situation(self, run: int) -> Situation:
         moved = frozenset(n for n, a in self.data[run].items() if a.moves)
