@@ -28,6 +28,7 @@ from typing import Annotated, Any
 import pyarrow.parquet as pq
 import tpch
 import typer
+from cuts import Cut, place
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -72,13 +73,13 @@ class Bench:
 class Maintained:
     """One query over one cut of the data, and the deltas that came so far."""
 
-    def __init__(self, bench: Bench, query: str, cut: tpch.Cut, *, changes: bool = False) -> None:
+    def __init__(self, bench: Bench, query: str, cut: Cut, *, changes: bool = False) -> None:
         self.bench, self.cut = bench, cut
         self.folder = bench.data / "work" / query
         shutil.rmtree(self.folder, ignore_errors=True)
         self.wh = hr.Warehouse(str(self.folder / "warehouse"), spark=bench.spark, memory=bench.memory)
         for table in tpch.KEYS:
-            tpch.place(cut.base(table), self.folder / table, "base")
+            place(cut.base(table), self.folder / table, "base")
             changing = changes and table not in tpch.NEVER_CHANGING
             if changes and not changing:
                 self._plain(table)
@@ -124,7 +125,7 @@ class Maintained:
         """Let a delta come, and the seconds of the refresh."""
         self.came += 1
         for table in tables:
-            tpch.place(self.cut.delta(self.came, table), self.folder / table, f"delta-{self.came}")
+            place(self.cut.delta(self.came, table), self.folder / table, f"delta-{self.came}")
         started = perf_counter()
         report = self.view.refresh(full=anew)
         took = perf_counter() - started

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import duckdb
 import tpch
 import typer
+from cuts import place
 from rich.console import Console
 from rich.table import Table
 
@@ -41,7 +42,7 @@ def bench(
     warehouse = hr.Warehouse(folder / "warehouse")
     with duckdb.connect() as db:
         for table in tpch.KEYS:
-            tpch.place(base.base(table), folder / table, "base")
+            place(base.base(table), folder / table, "base")
             warehouse.source(table, hr.Folder(folder / table))
             db.execute(f"CREATE VIEW {table} AS SELECT * FROM '{folder / table}/*.parquet'")
         found = [_compared(warehouse, db, name, query) for name, query in tpch.queries().items()]

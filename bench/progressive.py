@@ -1,6 +1,9 @@
-"""Is it worth working ahead? TPC-H queries whose result is due at the end of a day, with early runs at a lower price.
+"""Is it worth working ahead? Queries whose result is due at the end of a day, with early runs at a lower price.
 
     python bench/progressive.py --scale 1 --json build/progressive.json
+    python bench/progressive.py --benchmark ds --scale 1 --json build/progressive-ds.json
+
+All of TPC-H, or a spread of TPC-DS.
 
 Data comes all day: what is there at 14:00, at 19:00 and at 24:00, in proportion. A view with a timeline does three runs
 of which the last delivers, as it plans them; another does everything at 24:00. Costs are CPU seconds of Python and the
@@ -12,11 +15,14 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
+import tpcds
 import tpch
 import typer
+from cuts import Cut, place
 from refresh import Pattern
 from rich.console import Console
 from rich.table import Table
@@ -32,11 +38,18 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 Result = dict[str, Any]
 
 
+class Benchmark(str, Enum):
+    h = "h"
+    ds = "ds"
+
+
 def bench(
     scale: Scale = 1.0,
+    benchmark: Annotated[Benchmark, typer.Option(help="h: TPC-H; ds: a spread of TPC-DS.")] = Benchmark.h,
     weights: Annotated[str, typer.Option(help="What a second costs in each run.")] = "0.25,0.3,1",
     pattern: Annotated[
-        Pattern, typer.Option(help="random: in every table but nation and region; natural: the newest orders.")
+        Pattern,
+        typer.Option(help="TPC-H's. random: in all tables but nation and region; natural: the newest orders."),
     ] = Pattern.natural,
     queries: Queries = "",
     json_file: Json = None,
@@ -45,12 +58,16 @@ def bench(
     memory: Heap = "12g",
 ) -> None:
     """Compare progressive runs with one run at the end."""
-    console, texts = Console(highlight=False), chosen(queries)
+    console, ds = Console(highlight=False), benchmark is Benchmark.ds
+    texts = chosen(queries, tpcds.queries(), tpcds.SPREAD) if ds else chosen(queries)
     try:
         timeline = hr.runs(TIMES, weights=[float(w) for w in weights.split(",")])
     except (ValueError, hr.HeadraceError) as error:
         raise typer.BadParameter(str(error), param_hint="--weights") from None
-    cut = tpch.growing(data, scale, pattern.value, PARTS, console.print)
+    if ds:
+        cut = tpcds.growing(data, scale, PARTS, console.print)
+    else:
+        cut = tpch.growing(data, scale, pattern.value, PARTS, console.print)
     work = data / "progressive"
     shutil.rmtree(work, ignore_errors=True)
     with stderr_to(data / "spark.log"):
@@ -64,7 +81,13 @@ def bench(
         console.print(_line(results[-1]), soft_wrap=True, markup=False)
         if json_file is not None:
             json_file.parent.mkdir(parents=True, exist_ok=True)
-            summary = {"scale": scale, "pattern": pattern.value, "weights": weights, "queries": results}
+            summary = {
+                "scale": scale,
+                "benchmark": benchmark.value,
+                "pattern": pattern.value,
+                "weights": weights,
+                "queries": results,
+            }
             json_file.write_text(json.dumps(summary | _summary(results), indent=2) + "\n")
     spark.stop()
     shutil.rmtree(work, ignore_errors=True)
@@ -74,15 +97,15 @@ def bench(
         raise typer.Exit(1)
 
 
-def _measured(name: str, sql: str, cut: tpch.Cut, timeline: Any, folder: Path, spark: Any) -> Result:
-    for table in tpch.KEYS:
-        tpch.place(cut.base(table), folder / table, "base")
-    ahead, at_end = (_warehouse(folder, way, spark) for way in ("ahead", "end"))
+def _measured(name: str, sql: str, cut: Cut, timeline: Any, folder: Path, spark: Any) -> Result:
+    for table in cut.tables:
+        place(cut.base(table), folder / table, "base")
+    ahead, at_end = (_warehouse(folder, way, cut, spark) for way in ("ahead", "end"))
     view = ahead.view(name.lower(), sql, timeline=timeline)
     runs = [timed(view.advance, spark)]
     for number in range(1, cut.deltas + 1):
-        for table in tpch.KEYS:
-            tpch.place(cut.delta(number, table), folder / table, f"delta-{number}")
+        for table in cut.tables:
+            place(cut.delta(number, table), folder / table, f"delta-{number}")
         runs.append(timed(view.advance, spark))
     other = at_end.view(name.lower(), sql)
     once = timed(other.refresh, spark)
@@ -102,9 +125,9 @@ def _measured(name: str, sql: str, cut: tpch.Cut, timeline: Any, folder: Path, s
     }
 
 
-def _warehouse(folder: Path, way: str, spark: Any) -> hr.Warehouse:
+def _warehouse(folder: Path, way: str, cut: Cut, spark: Any) -> hr.Warehouse:
     made = hr.Warehouse(str(folder / f"warehouse-{way}"), spark=spark)
-    for table in tpch.KEYS:
+    for table in cut.tables:
         made.source(table, hr.Folder(str(folder / table)))
     return made
 

@@ -28,6 +28,7 @@ from typing import Annotated, Any
 import duckdb
 import tpch
 import typer
+from cuts import Cut, place
 from pyspark.sql import SparkSession
 from rich.console import Console, Group
 from rich.live import Live
@@ -121,19 +122,19 @@ def bench(
         raise typer.Exit(1)
 
 
-def _everything(cut: tpch.Cut, folder: Path) -> Path:
+def _everything(cut: Cut, folder: Path) -> Path:
     """Base and all deltas in one folder for each table: what a recompute reads."""
     for table in tpch.KEYS:
-        tpch.place(cut.base(table), folder / table, "base")
+        place(cut.base(table), folder / table, "base")
         for number in range(1, cut.deltas + 1):
-            tpch.place(cut.delta(number, table), folder / table, f"delta-{number}")
+            place(cut.delta(number, table), folder / table, f"delta-{number}")
     return folder
 
 
 def _measure(
     name: str,
     sql: str,
-    cut: tpch.Cut,
+    cut: Cut,
     work: Path,
     everything: Path,
     spark: SparkSession,
@@ -185,7 +186,7 @@ def _measure(
 def _refresh(
     name: str,
     sql: str,
-    cut: tpch.Cut,
+    cut: Cut,
     folder: Path,
     spark: SparkSession,
     states: str,
@@ -195,14 +196,14 @@ def _refresh(
     """Load the view, warm it up, measure one refresh, and hand its rows over."""
     wh = hr.Warehouse(str(folder / "warehouse"), spark=spark, memory=states)
     for table in tpch.KEYS:
-        tpch.place(cut.base(table), folder / table, "base")
+        place(cut.base(table), folder / table, "base")
         wh.source(table, hr.Folder(str(folder / table)))
     step("first load")
     view = wh.view(name.lower(), sql)
     result["initial_s"] = timed(view.refresh).seconds
     for number in range(1, cut.deltas + 1):
         for table in tpch.KEYS:
-            tpch.place(cut.delta(number, table), folder / table, f"delta-{number}")
+            place(cut.delta(number, table), folder / table, f"delta-{number}")
         step("measured refresh" if number == cut.deltas else f"warm refresh {number}")
         refresh = timed(view.refresh, spark)
     report = refresh.value

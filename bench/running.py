@@ -6,7 +6,7 @@ import gc
 import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 
-Scale = Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")]
+Scale = Annotated[float, typer.Option(help="Scale factor of TPC; 0.1 is 100 MB.")]
 Queries = Annotated[str, typer.Option(help="A subset, as in 1,3,5.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")]
 Data = Annotated[Path, typer.Option(help="Where data is made and kept.")]
@@ -41,14 +41,17 @@ def session(cores: int, memory: str) -> SparkSession:
     )
 
 
-def chosen(queries: str) -> dict[str, str]:
-    texts = tpch.queries()
-    if not queries:
-        return texts
+def chosen(
+    queries: str, texts: Mapping[str, str] | None = None, usually: Sequence[int] | None = None
+) -> dict[str, str]:
+    """Some queries by their numbers, or those that are usually taken: of TPC-H all."""
+    texts = tpch.queries() if texts is None else texts
+    numbers = queries.split(",") if queries else usually or range(1, len(texts) + 1)
     try:
-        return {name: texts[name] for name in (f"Q{int(number):02}" for number in queries.split(","))}
+        return {name: texts[name] for name in (f"Q{int(number):02}" for number in numbers)}
     except (KeyError, ValueError):
-        raise typer.BadParameter("name queries as in 1,3,5, from 1 to 22", param_hint="--queries") from None
+        hint = f"name queries as in 1,3,5, from 1 to {len(texts)}"
+        raise typer.BadParameter(hint, param_hint="--queries") from None
 
 
 def release(spark: SparkSession, folder: Path) -> None:

@@ -1,21 +1,13 @@
 """TPC-H for the benches: its data, cut into a base and deltas, and its queries.
 
 The data comes from `tpcgen-cli`, the query texts from ibis's package data; neither is copied here.
-Everything lies under one folder and is made once:
-
-    sf1/raw/<table>/*.parquet                     as generated
-    sf1/random-0.01x3/base/<table>/*.parquet      what a view is first loaded from
-    sf1/random-0.01x3/delta-1/<table>.parquet     what arrives next, and so on
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sysconfig
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -24,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cuts import Cut, Numbers, Shares, grown, hashed, once, plain_strings, split, write
 
 Pattern = Literal["random", "natural"]
 
@@ -40,21 +33,6 @@ KEYS = {
 NEVER_CHANGING = ("region", "nation")
 # Files for each unit of scale, so that a file holds one or two million rows at most.
 PARTS = {"lineitem": 4.0, "orders": 1.0, "partsupp": 1.0, "part": 0.2, "customer": 0.2}
-
-
-@dataclass(frozen=True)
-class Cut:
-    """TPC-H at one scale, as a base and the deltas that arrive after it."""
-
-    folder: Path
-    deltas: int
-
-    def base(self, table: str) -> list[Path]:
-        return sorted((self.folder / "base" / table).glob("*.parquet"))
-
-    def delta(self, number: int, table: str) -> list[Path]:
-        """The files of one delta, counted from 1; none where the table does not change."""
-        return sorted((self.folder / f"delta-{number}").glob(f"{table}.parquet"))
 
 
 def queries() -> dict[str, str]:
@@ -80,7 +58,7 @@ def cut(folder: Path, scale: float, pattern: Pattern, delta: float, deltas: int,
     if not target.exists():
         say(f"cutting off {deltas} deltas of {delta:.2%} ({pattern})")
         newest = _order_keys_at(raw, shares) if pattern == "natural" else None
-        _once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
+        once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
     return Cut(target, deltas)
 
 
@@ -90,9 +68,9 @@ def growing(folder: Path, scale: float, pattern: Pattern, parts: Sequence[float]
     target = raw.parent / f"{pattern}-{'-'.join(f'{p:g}' for p in parts)}"
     if not target.exists():
         say(f"cutting off deltas of {', '.join(f'{p:.1%}' for p in parts)} ({pattern})")
-        shares = (1 + np.concatenate([[0.0], np.cumsum(parts)[:-1]])) / (1 + sum(parts))
+        shares = grown(parts)
         newest = _order_keys_at(raw, shares) if pattern == "natural" else None
-        _once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
+        once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
     return Cut(target, len(parts))
 
 
@@ -104,7 +82,7 @@ def late(folder: Path, scale: float, first: float, say: Callable[[str], None]) -
     if not target.exists():
         say(f"cutting off what is late: {first:.0%} are there at first")
         shares = 1 - (1 - first) ** np.arange(1, 4, dtype=np.float64)
-        _once(target, lambda unfinished: _split(raw, unfinished, shares, None))
+        once(target, lambda unfinished: _split(raw, unfinished, shares, None))
     return Cut(target, 3)
 
 
@@ -115,7 +93,7 @@ def leaving(folder: Path, scale: float, delta: float, deletes: float, say: Calla
     target = raw.parent / f"leaving-{delta:g}-{deletes:g}"
     if not target.exists():
         say(f"cutting off deltas of {delta:.2%}, {deletes:.0%} of them deletes")
-        _once(target, lambda unfinished: _split_changes(raw, unfinished, delta, deletes))
+        once(target, lambda unfinished: _split_changes(raw, unfinished, delta, deletes))
     return Cut(target, 2)
 
 
@@ -123,28 +101,8 @@ def _raw(folder: Path, scale: float, say: Callable[[str], None]) -> Path:
     raw = folder / f"sf{scale:g}" / "raw"
     if not raw.exists():
         say(f"generating TPC-H at scale {scale:g}")
-        _once(raw, lambda unfinished: _generate(unfinished, scale))
+        once(raw, lambda unfinished: _generate(unfinished, scale))
     return raw
-
-
-def place(files: list[Path], folder: Path, name: str) -> None:
-    """Let the files appear in a folder, without copying them where the file system allows it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, file in enumerate(files, 1):
-        target = folder / f"{name}-{number:03}.parquet"
-        try:
-            os.link(file, target)
-        except OSError:
-            shutil.copyfile(file, target)
-
-
-def _once(target: Path, make: Callable[[Path], None]) -> None:
-    """Make a folder under another name and rename it when it is whole: an interrupted run leaves none."""
-    unfinished = target.with_name(target.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    make(unfinished)
-    unfinished.rename(target)
 
 
 def _generate(folder: Path, scale: float) -> None:
@@ -160,20 +118,8 @@ def _generate(folder: Path, scale: float) -> None:
         subprocess.run([str(program), "tpch", "parquet", *options, "--quiet"], check=True)
 
 
-def _split(raw: Path, target: Path, shares: npt.NDArray[np.float64], newest: npt.NDArray[np.int64] | None) -> None:
-    """``shares`` is where each delta begins, as a fraction of the whole."""
-    deltas = shares.size
-    for table in KEYS:
-        parts: dict[int, list[pa.Table]] = {number: [] for number in range(deltas + 1)}
-        for file in sorted((raw / table).glob("*.parquet")):
-            rows = _plain_strings(pq.read_table(file))
-            number_of = _delta_numbers(rows, table, shares, newest)
-            for number in parts:
-                parts[number].append(rows.filter(pa.array(number_of == number)))
-            _write(parts[0].pop(), target / "base" / table / file.name)
-        for number in range(1, deltas + 1):
-            if any(part.num_rows for part in parts[number]):
-                _write(pa.concat_tables(parts[number]), target / f"delta-{number}" / f"{table}.parquet")
+def _split(raw: Path, target: Path, shares: Shares, newest: npt.NDArray[np.int64] | None) -> None:
+    split(raw, target, shares.size, [*KEYS], lambda rows, table: _delta_numbers(rows, table, shares, newest))
 
 
 def _split_changes(raw: Path, target: Path, delta: float, deletes: float) -> None:
@@ -182,16 +128,16 @@ def _split_changes(raw: Path, target: Path, delta: float, deletes: float) -> Non
     for table in KEYS:
         parts: dict[int, list[pa.Table]] = {1: [], 2: []}
         for file in sorted((raw / table).glob("*.parquet")):
-            rows = _plain_strings(pq.read_table(file))
-            at = np.full(rows.num_rows, 0.5) if table in NEVER_CHANGING else _hashed(rows, table)
-            _write(_changes(rows, at < 1 - 2 * new, "insert"), target / "base" / table / file.name)
+            rows = plain_strings(pq.read_table(file))
+            at = np.full(rows.num_rows, 0.5) if table in NEVER_CHANGING else hashed(rows, KEYS[table])
+            write(_changes(rows, at < 1 - 2 * new, "insert"), target / "base" / table / file.name)
             for number in (1, 2):
                 came = (at >= 1 - (3 - number) * new) & (at < 1 - (2 - number) * new)
                 left = (at >= (number - 1) * old) & (at < number * old)
                 parts[number] += [_changes(rows, came, "insert"), _changes(rows, left, "delete")]
         for number, changes in parts.items():
             if any(part.num_rows for part in changes):
-                _write(pa.concat_tables(changes), target / f"delta-{number}" / f"{table}.parquet")
+                write(pa.concat_tables(changes), target / f"delta-{number}" / f"{table}.parquet")
 
 
 def _changes(rows: pa.Table, which: npt.NDArray[np.bool_], kind: str) -> pa.Table:
@@ -199,45 +145,14 @@ def _changes(rows: pa.Table, which: npt.NDArray[np.bool_], kind: str) -> pa.Tabl
     return chosen.append_column("_change_type", pa.array([kind] * chosen.num_rows, pa.string()))
 
 
-def _plain_strings(rows: pa.Table) -> pa.Table:
-    """The generator's string views as strings, which Arrow can filter."""
-    fields = [f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f for f in rows.schema]
-    return rows.cast(pa.schema(fields))
-
-
-def _delta_numbers(
-    rows: pa.Table, table: str, shares: npt.NDArray[np.float64], newest: npt.NDArray[np.int64] | None
-) -> npt.NDArray[np.intp]:
-    """For each row the number of its delta; 0 is the base."""
+def _delta_numbers(rows: pa.Table, table: str, shares: Shares, newest: npt.NDArray[np.int64] | None) -> Numbers:
     if table in NEVER_CHANGING or (newest is not None and table not in ("orders", "lineitem")):
         return np.zeros(rows.num_rows, dtype=np.intp)
     if newest is not None:
         return np.searchsorted(newest, rows[KEYS[table][0]].to_numpy(), side="right")
-    return np.searchsorted(shares, _hashed(rows, table), side="right")
+    return np.searchsorted(shares, hashed(rows, KEYS[table]), side="right")
 
 
-def _hashed(rows: pa.Table, table: str) -> npt.NDArray[np.float64]:
-    """For each row a number from 0 to 1 that follows from its key."""
-    hashed = np.zeros(rows.num_rows, dtype=np.uint64)
-    for column in KEYS[table]:
-        hashed = _mix(hashed ^ rows[column].to_numpy().astype(np.uint64))
-    return hashed / 2.0**64
-
-
-def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """SplitMix64's finaliser: the same on every machine and in every version, unlike an engine's hash()."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def _order_keys_at(raw: Path, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _order_keys_at(raw: Path, shares: Shares) -> npt.NDArray[np.int64]:
     keys = np.sort(pq.read_table(raw / "orders", columns=["o_orderkey"])["o_orderkey"].to_numpy())
     return keys[(shares * keys.size).astype(np.int64)]
-
-
-def _write(rows: pa.Table, file: Path) -> None:
-    """As Spark would write it: decimals as integers where they fit, snappy."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, file, compression="snappy", store_decimal_as_integer=True)
