@@ -26,7 +26,7 @@ from headrace.planner.problem import Arriving, Goal, Problem
 from headrace.planner.realise import realised
 from headrace.planner.search import Graph, Keeping, Valuation, Way
 from headrace.planner.share import Choice, Sharing, choose
-from headrace.planner.space import OPERATOR, Point, Space
+from headrace.planner.space import FOUND, OPERATOR, Point, Space
 from headrace.planner.states import Names
 from headrace.rules import METHODS, RULES
 
@@ -160,7 +160,7 @@ class ChanceGraph(Graph):
 def by_chance(graph: ChanceGraph, keeping: Keeping) -> Valuation:
     """A run by ways taken by chance, some of what several places use held."""
     run = Valuation(graph, keeping)
-    shared = [p for p, times in run.uses().items() if times > 1 and p.kind != OPERATOR]
+    shared = [p for p, times in run.uses().items() if times > 1 and p.kind not in (OPERATOR, FOUND)]
     pins = frozenset(p for p in shared if not graph.space.tvrs[p.tvr].leaf and graph.chance.random() < 0.5)
     return run.changed(replace(keeping, pins=pins))
 
@@ -172,6 +172,7 @@ class Scene:
     query: Node
     at: list[dict[str, Bag]]
     timeline: Timeline
+    lookups: bool = False
 
     def __post_init__(self) -> None:
         self.memo = Memo()
@@ -191,7 +192,7 @@ class Scene:
         made = []
         for run in runs:
             sizes = {n: Tuples(a.after, a.before, a.inserts + a.deletes) for n, a in self.data(run).items()}
-            made.append(TupleModel(sizes))
+            made.append(TupleModel(sizes, lookups=self.lookups))
         return made
 
     def progressive(self, methods: Sequence[str] = tuple(METHODS), *, compare: bool = False) -> Choice:

@@ -8,6 +8,7 @@ are made, and looking in what came before, or for what has no match, is free. Si
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -72,7 +73,17 @@ class Count:
     rows: float
 
 
-class OnePerTuple:
+class Scanned:
+    """A model in which nothing is looked up."""
+
+    def finds(self, asked: Count, among: Count) -> bool:
+        return False
+
+    def indexed(self, change: Count) -> float:
+        raise AssertionError(change)
+
+
+class OnePerTuple(Scanned):
     """Exact sizes by counting, one for each tuple."""
 
     def __init__(self, memo: Memo, world: dict[str, dict[Any, Bag]]) -> None:
@@ -87,7 +98,7 @@ class OnePerTuple:
                 return Count(sum(map(abs, self.meaning.change(of).values())))
         return inputs[0] if inputs else Count(0)
 
-    def price(self, node: Node, inputs: tuple[Count, ...], output: Count) -> float:
+    def price(self, node: Node, inputs: tuple[Count, ...], output: Count, found: Collection[int] = ()) -> float:
         match node:
             case Join(members=members) if not any(self._distinct(m) for m in members):
                 moving = [i.rows for m, i in zip(members, inputs, strict=True) if self._is(m, Delta)]
@@ -204,13 +215,13 @@ def test_the_plan_gives_the_figures_of_fig_1() -> None:
 
 
 @dataclass(frozen=True)
-class SaveAndLoad:
+class SaveAndLoad(Scanned):
     """§6.2: a join that takes 10, its rows 5 to save and 4 to load; all else is free."""
 
     def estimate(self, node: Node, inputs: tuple[Count, ...]) -> Count:
         return Count(1)
 
-    def price(self, node: Node, inputs: tuple[Count, ...], output: Count) -> float:
+    def price(self, node: Node, inputs: tuple[Count, ...], output: Count, found: Collection[int] = ()) -> float:
         return 10.0 if isinstance(node, Join) else 0.0
 
     def scan(self, size: Count) -> float:

@@ -19,7 +19,9 @@ DELIVERS = st.sampled_from([[False, True], [False, False, True], [True, True], [
 @given(data=st.data())
 def test_the_plan_of_one_method_is_right(method: str, data: st.DataObject) -> None:
     delivers = data.draw(DELIVERS)
-    scene = Scene(data.draw(queries()), data.draw(arrivals(len(delivers))), timeline(delivers))
+    scene = Scene(
+        data.draw(queries()), data.draw(arrivals(len(delivers))), timeline(delivers), data.draw(st.booleans())
+    )
     scene.check(scene.progressive([method]).best.runs)
 
 
@@ -27,7 +29,7 @@ def test_the_plan_of_one_method_is_right(method: str, data: st.DataObject) -> No
 @given(queries(), st.data())
 def test_the_plan_of_all_methods_is_right_and_the_cheapest(query: Node, data: st.DataObject) -> None:
     delivers = data.draw(DELIVERS)
-    scene = Scene(query, data.draw(arrivals(len(delivers))), timeline(delivers))
+    scene = Scene(query, data.draw(arrivals(len(delivers))), timeline(delivers), data.draw(st.booleans()))
     choice = scene.progressive(compare=True)
     scene.check(choice.best.runs)
     assert all(scene.space.tvrs[t].keepable for t in choice.best.kept)
@@ -41,7 +43,7 @@ def test_the_plan_of_all_methods_is_right_and_the_cheapest(query: Node, data: st
 def test_any_plan_of_the_memo_is_right(query: Node, seed: int, data: st.DataObject) -> None:
     """Any states, any ways: what is wrong with a rule shows here."""
     delivers = data.draw(DELIVERS)
-    scene = Scene(query, data.draw(arrivals(len(delivers))), timeline(delivers))
+    scene = Scene(query, data.draw(arrivals(len(delivers))), timeline(delivers), data.draw(st.booleans()))
     scene.check(scene.chance(seed))
 
 

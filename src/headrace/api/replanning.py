@@ -36,11 +36,11 @@ def shape(data: Mapping[str, Arriving]) -> Shape:
     return tuple((n, tuple(round(log2(rows + 1)) for rows in each)) for n, each in sizes.items())
 
 
-def model(view: View, data: Mapping[str, Arriving], at: Reached) -> AnyModel:
+def model(view: View, data: Mapping[str, Arriving], at: Reached, *, memory: int = 0) -> AnyModel:
     """What work costs in a run that finds these: in seconds, or in rows where there are too few of them for seconds to
-    tell more of them than of the machine."""
+    tell more of them than of the machine. Rows are looked up in what has room in ``memory`` bytes."""
     if sum(a.after for a in data.values()) > SMALL:
-        return Seconds(view._knowledge.arriving(data, at), view.warehouse._prices)
+        return Seconds(view._knowledge.arriving(data, at), view.warehouse._prices, memory)
     return TupleModel({n: Tuples(a.after, a.before, a.inserts + 2 * a.updates + a.deletes) for n, a in data.items()})
 
 

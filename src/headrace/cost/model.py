@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from headrace.cost.operators import NOTHING, Cost, Pricing
+from headrace.cost.operators import NOTHING, RECORD, Cost, Pricing
 from headrace.cost.prices import Prices
 from headrace.ir.near import Near
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
@@ -23,13 +23,20 @@ __all__ = ["Cost", "PlanCost", "built", "inserted", "price", "price_plan", "publ
 SMALL = 150_000
 # Rows of a file of a large result.
 _FILE = 1_000_000.0
-# Bytes of a record of an index beside its columns.
-_RECORD = 48.0
 
 
-def price(node: Node, inputs: tuple[Estimate, ...], output: Estimate, prices: Prices, *, large: bool) -> Cost:
-    """What a node costs whose inputs and rows are as estimated, in a step that is large or small."""
-    return Pricing(prices, large).node(node, inputs, output) + Cost(fixed=prices.operator)
+def price(
+    node: Node,
+    inputs: tuple[Estimate, ...],
+    output: Estimate,
+    prices: Prices,
+    *,
+    large: bool,
+    found: Collection[int] = (),
+) -> Cost:
+    """What a node costs whose inputs and rows are as estimated, in a step that is large or small. The inputs at the
+    places ``found`` are looked up."""
+    return Pricing(prices, large).node(node, inputs, output, found) + Cost(fixed=prices.operator)
 
 
 def saved(rows: Estimate, prices: Prices, *, large: bool) -> Cost:
@@ -60,12 +67,12 @@ def published(
 
 def built(rows: float, width: float, prices: Prices) -> Cost:
     """Building an index of so many rows, once they are read."""
-    return Cost(cpu=rows * prices.index_row / prices.cores, fixed=prices.job, memory=rows * (_RECORD + width))
+    return Cost(cpu=rows * prices.index_row / prices.cores, fixed=prices.job, memory=rows * (RECORD + width))
 
 
 def inserted(rows: float, width: float, prices: Prices) -> Cost:
     """Letting an index that is there see new rows."""
-    return Cost(cpu=rows * prices.insert_row, memory=rows * (_RECORD + width))
+    return Cost(cpu=rows * prices.insert_row, memory=rows * (RECORD + width))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ much as rows: a job that touches nothing still costs tens of milliseconds.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from headrace.cost.prices import Prices
@@ -43,7 +44,7 @@ from headrace.ir.rel import (
 from headrace.stats.cardinality import Estimate, join_sizes
 
 _BROADCAST = 10 * 2**20  # bytes up to which Spark copies a side of a join to every task
-_RECORD = 48.0  # bytes of a row in a hash table beside its columns
+RECORD = 48.0  # bytes of a row in a hash table beside its columns
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Pricing:
     def cpu(self, seconds: float) -> Cost:
         return Cost(cpu=seconds / self.cores)
 
-    def node(self, node: Node, inputs: tuple[Estimate, ...], output: Estimate) -> Cost:
+    def node(self, node: Node, inputs: tuple[Estimate, ...], output: Estimate, found: Collection[int] = ()) -> Cost:
+        """A node over inputs, of which those at the places ``found`` are looked up by key."""
         p = self.prices
         match node:
             case Snapshot(of=Source()) | Delta(of=Source()):
@@ -117,7 +119,7 @@ class Pricing:
             case Union():
                 return NOTHING
             case Join():
-                return self.joined(node, inputs, output)
+                return self.joined(node, inputs, output, found)
             case PairJoin(keys=keys):
                 return self.paired(inputs[0], inputs[1], output.rows, keyed=bool(keys))
             case Aggregate(keys=keys, calls=calls) | Partials(keys=keys, calls=calls):
@@ -130,6 +132,8 @@ class Pricing:
             case Accumulate():
                 state, change = inputs
                 return self.paired(state, change, output.rows, keyed=True) + self.cpu(output.rows * p.project_row)
+            case Restrict() if found:
+                return self.looked_up(inputs[1].rows, output.rows)
             case Restrict():
                 return self.paired(inputs[0], inputs[1], output.rows, keyed=True)
             case Meeting():
@@ -140,13 +144,14 @@ class Pricing:
                 return self.cpu(inputs[0].rows * p.project_row + output.rows * p.sort_row) + self.stage()
             case Opaque():
                 return self.sorted(Estimate(sum(i.rows for i in inputs), width=output.width), spread=True)
-            case Probe():
-                return self.cpu(inputs[0].rows * p.lookup_row + output.rows * p.found_row)
-            case Lookup() | Missing():
-                return self.cpu(inputs[0].rows * p.lookup_row + output.rows * p.found_row)
+            case Probe() | Lookup() | Missing():
+                return self.looked_up(inputs[0].rows, output.rows)
             case AccumulateFound():
                 return self.cpu(inputs[0].rows * (p.lookup_row + p.project_row) + output.rows * p.found_row)
         return NOTHING  # Negate, Measured, Provided
+
+    def looked_up(self, asked: float, found: float) -> Cost:
+        return self.cpu(asked * self.prices.lookup_row + found * self.prices.found_row)
 
     def scanned(self, rows: Estimate, each: float) -> Cost:
         p = self.prices
@@ -162,7 +167,7 @@ class Pricing:
         p = self.prices
         return Cost(network=(rows.rows * p.shuffle_row + rows.bytes * p.shuffle_byte) / self.cores, fixed=p.stage)
 
-    def joined(self, join: Join, inputs: tuple[Estimate, ...], output: Estimate) -> Cost:
+    def joined(self, join: Join, inputs: tuple[Estimate, ...], output: Estimate, found: Collection[int] = ()) -> Cost:
         """Outwards from the first member, one after another."""
         sizes = [*join_sizes(join, inputs)[:-1], output.rows]
         links = [e.refs for e in join.equals]
@@ -171,7 +176,10 @@ class Pricing:
         for place, (member, new) in enumerate(zip(join.members[1:], inputs[1:], strict=True), 1):
             own = {a.id for a in member.attrs}
             keyed = any(refs & own and refs - own <= seen and refs & seen for refs in links)
-            total += self.paired(Estimate(sizes[place - 1], width=width), new, sizes[place], keyed=keyed)
+            if place in found:
+                total += self.looked_up(sizes[place - 1], sizes[place])
+            else:
+                total += self.paired(Estimate(sizes[place - 1], width=width), new, sizes[place], keyed=keyed)
             seen |= own
             width += new.width
         if len(inputs) == 1:
@@ -187,7 +195,7 @@ class Pricing:
         if self.large and few.bytes > _BROADCAST:  # Spark sorts both sides where their keys meet
             return found + self.sorted(left, spread=True) + self.sorted(right, spread=True)
         hashed = self.cpu(few.rows * p.build_row + many.rows * p.probe_row)
-        return found + hashed + Cost(memory=few.rows * (_RECORD + few.width)) + self.broadcast(few)
+        return found + hashed + Cost(memory=few.rows * (RECORD + few.width)) + self.broadcast(few)
 
     def broadcast(self, rows: Estimate) -> Cost:
         if not self.large:
@@ -198,7 +206,7 @@ class Pricing:
         """Groups are made where rows are, and again where their keys meet."""
         p = self.prices
         work = self.cpu(rows.rows * each + output.rows * p.group_row)
-        held = Cost(memory=output.rows * (_RECORD + output.width))
+        held = Cost(memory=output.rows * (RECORD + output.width))
         parts = min(rows.rows, output.rows * self.cores)
         return work + held + (self.shuffled(Estimate(parts, width=output.width)) if keyed else self.stage())
 

@@ -6,27 +6,40 @@ are many anywhere in a step make it large.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from headrace.cost.model import SMALL, price, published, saved
-from headrace.cost.operators import Pricing
+from headrace.cost.model import SMALL, inserted, price, published, saved
+from headrace.cost.operators import RECORD, Pricing
 from headrace.cost.prices import DEFAULT, Prices
 from headrace.ir.rel import Node
 from headrace.stats.cardinality import Estimate, Known, estimate
 
+# Rows that are looked up one by one cost as much as beginning a scan of a table.
+_SCAN = 500_000
+
 
 @dataclass(frozen=True)
 class Seconds:
-    """What is known in one run, and what work costs on this machine."""
+    """What is known in one run, and what work costs on this machine. Rows are looked up in what has room in ``memory``
+    bytes, each table by itself: which of them are held at once is chosen later."""
 
     known: Known
     prices: Prices = DEFAULT
+    memory: float = 0.0
 
     def estimate(self, node: Node, inputs: tuple[Estimate, ...]) -> Estimate:
         return estimate(node, inputs, self.known)
 
-    def price(self, node: Node, inputs: tuple[Estimate, ...], output: Estimate) -> float:
-        return price(node, inputs, output, self.prices, large=_large(*inputs, output)).seconds
+    def price(self, node: Node, inputs: tuple[Estimate, ...], output: Estimate, found: Collection[int] = ()) -> float:
+        read = (i for place, i in enumerate(inputs) if place not in found)
+        return price(node, inputs, output, self.prices, large=_large(*read, output), found=found).seconds
+
+    def finds(self, asked: Estimate, among: Estimate) -> bool:
+        return among.rows * (RECORD + among.width) <= self.memory and asked.rows <= among.rows + _SCAN
+
+    def indexed(self, change: Estimate) -> float:
+        return inserted(change.rows, change.width, self.prices).seconds
 
     def scan(self, size: Estimate) -> float:
         """Reading a state, or what an earlier step holds."""

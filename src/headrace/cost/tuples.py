@@ -6,7 +6,7 @@ told in (§2.2), what tests of searches are judged by, and enough to tell large 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from headrace.ir.rel import (
@@ -50,10 +50,12 @@ class Tuples:
 
 
 class TupleModel:
-    """Costs in tuples, where sources have so many rows before and after a run, and so many that came or left."""
+    """Costs in tuples, where sources have so many rows before and after a run, and so many that came or left. With
+    ``lookups`` those that are looked up by key cost nothing but what comes out."""
 
-    def __init__(self, sources: Mapping[str, Tuples]) -> None:
+    def __init__(self, sources: Mapping[str, Tuples], *, lookups: bool = False) -> None:
         self.sources = sources
+        self.lookups = lookups
 
     def estimate(self, node: Node, inputs: tuple[Tuples, ...]) -> Tuples:
         match node:
@@ -98,13 +100,20 @@ class TupleModel:
                 return replace(inputs[0], rows=min(inputs[0].rows, 2 * inputs[1].rows))
         return inputs[0]
 
-    def price(self, node: Node, inputs: tuple[Tuples, ...], output: Tuples) -> float:
+    def price(self, node: Node, inputs: tuple[Tuples, ...], output: Tuples, found: Collection[int] = ()) -> float:
         match node:
             case Snapshot() | Delta() | Constant() | Load():
                 return _READ * output.rows
             case Filter() | Union() | Negate():
                 return _PASSED * sum(i.rows for i in inputs)
-        return sum(i.rows for i in inputs) + output.rows if len(inputs) > 1 else sum(i.rows for i in inputs)
+        read = sum(i.rows for place, i in enumerate(inputs) if place not in found)
+        return read + output.rows if len(inputs) > 1 else read
+
+    def finds(self, asked: Tuples, among: Tuples) -> bool:
+        return self.lookups
+
+    def indexed(self, change: Tuples) -> float:
+        return change.rows
 
     def scan(self, size: Tuples) -> float:
         return _READ * size.rows

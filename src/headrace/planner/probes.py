@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from headrace.ir.expr import Attr, Equal, Expr
+from headrace.ir.expr import Equal
 from headrace.ir.plan import Pin, Plan, Step
 from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe, probed
 from headrace.ir.rel import (
@@ -35,7 +35,7 @@ from headrace.ir.rel import (
 )
 from headrace.ir.time import OLD
 from headrace.ir.walk import leaves, nodes, rebuild
-from headrace.planner.row_wise import at_old, index_of, is_near, version_of
+from headrace.planner.row_wise import Links, at_old, index_of, is_near, links_of, version_of
 from headrace.planner.subjoins import with_joins
 
 
@@ -68,7 +68,6 @@ def with_probes(
     return replace(plan, steps=_unpinned([replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps]))
 
 
-_Links = list[tuple[Attr, Expr, Equal]]
 _ABOUT_ONE = 2.0
 
 
@@ -108,12 +107,12 @@ class _Rewriting:
         rest, probed = list(join.members[1:]), False
         while rest:
             seen = {a.id for a in current.attrs}
-            options: list[tuple[float, int, Index | None, _Links]] = list(self._joined(rest, equals, seen))
+            options: list[tuple[float, int, Index | None, Links]] = list(self._joined(rest, equals, seen))
             together = self._together([index for _, _, index, _ in options if index is not None])
             for place, member in enumerate(rest):
                 if at_old(member) in together:
                     continue
-                links = _links(member, equals, seen)
+                links = links_of(member, equals, seen)
                 index, used = self._index(member, links)
                 if index is not None:
                     options.append((self._found(index, used, rows), place, index, used))
@@ -148,7 +147,7 @@ class _Rewriting:
             current = Join((current, *rest), tuple(equals), tuple(residual))
         return prune(current, join.attrs)
 
-    def _index(self, member: Rel, links: _Links) -> tuple[Index | None, _Links]:
+    def _index(self, member: Rel, links: Links) -> tuple[Index | None, Links]:
         """The index in which a member is looked up, and the equalities by which: of those that are chosen the one that
         gives the fewest rows."""
         whole = index_of(member, tuple(own for own, _, _ in links)) if links else None
@@ -163,11 +162,11 @@ class _Rewriting:
 
     def _joined(
         self, rest: list[Rel], equals: list[Equal], seen: set[str]
-    ) -> Iterator[tuple[float, int, Index | None, _Links]]:
+    ) -> Iterator[tuple[float, int, Index | None, Links]]:
         """The joins of several of the members that are left, by keys that are there."""
         for index in self.chosen or ():
             if index.members and sum(at_old(m) in index.members for m in rest) == len(index.members):
-                by_id = {own.id: link for link in _links(index.rel, equals, seen) for own in link[:1]}
+                by_id = {own.id: link for link in links_of(index.rel, equals, seen) for own in link[:1]}
                 if all(k.id in by_id for k in index.keys):
                     yield self.sizes.found(index) or 1.0, -1, index, [by_id[k.id] for k in index.keys]
 
@@ -176,13 +175,13 @@ class _Rewriting:
         alone = [i.rel for i in self.chosen or () if not i.members]
         return [m for j in joins if any(m not in alone for m in j.members) for m in j.members]
 
-    def _scanned(self, member: Rel, links: _Links, rows: Mapping[str, int]) -> float:
+    def _scanned(self, member: Rel, links: Links, rows: Mapping[str, int]) -> float:
         """How many rows of a member that is scanned there are for each row before it."""
         index = index_of(member, tuple(own for own, _, _ in links))
         assert index is not None
         return self._found(index, links, rows)
 
-    def _found(self, index: Index, links: _Links, rows: Mapping[str, int]) -> float:
+    def _found(self, index: Index, links: Links, rows: Mapping[str, int]) -> float:
         """How many rows of an index there are for each row before it. Where it is not known, one of a smaller
         relation, and of a larger one as many as it is larger; a filter halves them."""
         known = self.sizes.found(index)
@@ -247,18 +246,3 @@ def _times(rel: Rel, ref: Ref) -> int:
 
 def _inlined(rel: Rel, inlined: Mapping[str, Rel]) -> Rel:
     return inlined.get(rel.step, rel) if isinstance(rel, Ref) else rel
-
-
-def _links(member: Rel, equals: list[Equal], seen: set[str]) -> _Links:
-    """The equalities between a column of a member and what is there before it; all strict, or all null-safe."""
-    by_id = {a.id: a for a in member.attrs}
-    found: dict[str, tuple[Attr, Expr, Equal]] = {}
-    for e in equals:
-        for own, other in ((e.left, e.right), (e.right, e.left)):
-            if own.kind == "ref" and own.refs <= by_id.keys() and other.refs and other.refs <= seen:
-                (id_,) = own.refs
-                if own.type == other.type:
-                    found.setdefault(id_, (by_id[id_], other, e))
-    links = [found[i] for i in sorted(found)]
-    strict = [x for x in links if not x[2].null_safe]
-    return strict or links

@@ -10,7 +10,7 @@ as plain as one for each tuple.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import total_ordering
 from itertools import pairwise
@@ -169,8 +169,14 @@ class Model(Protocol[S]):
     def estimate(self, node: Node, inputs: tuple[S, ...]) -> S:
         """What is expected of a node. A Tvr is as it is after the run, with its change; Snapshot and Delta follow."""
 
-    def price(self, node: Node, inputs: tuple[S, ...], output: S) -> float:
-        """What a node costs where its inputs are given."""
+    def price(self, node: Node, inputs: tuple[S, ...], output: S, found: Collection[int] = ()) -> float:
+        """What a node costs where its inputs are given. Of those at the places ``found`` rows are looked up by key."""
+
+    def finds(self, asked: S, among: S) -> bool:
+        """Whether rows can be looked up in a relation, for so many that ask."""
+
+    def indexed(self, change: S) -> float:
+        """What it costs that what is looked up sees a change."""
 
     def scan(self, size: S) -> float:
         """What reading rows costs that an earlier step of the run holds, or a state."""

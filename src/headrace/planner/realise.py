@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from headrace.errors import InternalError
 from headrace.ir.plan import Kept, Step
@@ -23,7 +23,7 @@ from headrace.ir.rel import (
 )
 from headrace.ir.time import NEW, OLD
 from headrace.planner.search import Valuation, Way, narrowed
-from headrace.planner.space import CHANGE, NONE, OPERATOR, Input, Point
+from headrace.planner.space import CHANGE, FOUND, OPERATOR, Input, Point
 from headrace.planner.steps import Parts, cluster, steps
 
 
@@ -84,7 +84,7 @@ class _Realising:
         attrs = relation.group.attrs
         if point in run.keeping.pins or run.reading(point) is None:
             way = run.computed(point)[1]
-            if relation.leaf or point.kind == OPERATOR:
+            if relation.leaf or point.kind in (OPERATOR, FOUND):
                 return self._tree(point, way)
             # Whether it is held, or put where it is used, follows from how often that is.
             name = self._name(point)
@@ -119,25 +119,24 @@ class _Realising:
         if way.program is None:
             parts = [self._rel(r) for r, _ in way.reads]
             return parts[0] if len(parts) == 1 else union(*parts)
-        operator = point.kind == OPERATOR
-        since, until = (NONE, point.until) if operator else (point.since, point.until)
-        anew = operator and until == self.graph.moves(point.tvr)
-        live = self.graph.live(way.program, since, until)
+        anew = point.kind == OPERATOR and point.until == self.graph.moves(point.tvr)
+        live = self.graph.live(way.program, point.since, point.until)
         assert live is not None
+        reads = {read for read, _ in way.reads}
         made: dict[int, Node] = {}
         for number, kept in sorted(live.items()):
             operation = way.program.operations[number]
-            inputs = tuple(self._input(i, made, point, anew) for i in kept)
+            inputs = tuple(self._input(i, made, point, reads, anew) for i in kept)
             made[number] = narrowed(operation.node, operation.inputs, kept).with_inputs(inputs)
         return made[len(way.program.operations) - 1]
 
-    def _input(self, i: Input, made: Mapping[int, Node], point: Point, anew: bool) -> Rel:
+    def _input(self, i: Input, made: Mapping[int, Node], point: Point, reads: Collection[Point], anew: bool) -> Rel:
         if i.operation is not None:
             return made[i.operation]
-        since = NONE if point.kind == OPERATOR else point.since
-        read = self.graph.read(i, since, point.until, point, anew=anew)
+        read = self.graph.read(i, point.since, point.until, point, anew=anew)
         assert read is not None
-        return self._rel(read)
+        found = read._replace(kind=FOUND)
+        return self._rel(found if found in reads else read)
 
     def _counted(self, point: Point, tree: Rel) -> Rel:
         """A projection's rows are as many as its input's, so counting them again would tell nothing."""

@@ -16,19 +16,21 @@ each run; judging another set of states is then mere adding up.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
 
-from headrace.ir.rel import Constant, Delta, Keys, Node, Rel, Snapshot, Source, Union
+from headrace.ir.rel import Constant, Delta, Join, Keys, Node, Rel, Restrict, Snapshot, Source, Union
 from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.memo.props import Facts
 from headrace.planner.problem import AnyModel
+from headrace.planner.row_wise import exact, links_of
 from headrace.planner.space import (
     ANEW,
     CHANGE,
+    FOUND,
     NONE,
     OPERATOR,
     ROWS,
@@ -77,6 +79,7 @@ class Graph:
         self._moves: dict[int, Moved] = {}
         self._families: dict[frozenset[str] | None, dict[Point, tuple[Way, ...]]] = {}
         self._scans: dict[Point, float] = {}
+        self._findable: dict[int, bool] = {}
 
     def moves(self, tvr: int) -> Moved:
         """The sources of a Tvr that move in the run."""
@@ -127,6 +130,11 @@ class Graph:
             self._scans[point] = self.model.scan(self.size(point))
         return self._scans[point]
 
+    def found(self, point: Point) -> float:
+        """What it costs that rows can be looked up in a state or a source: an index of it sees what changes."""
+        change = self.change(point.tvr)
+        return 0.0 if change is None else self.model.indexed(self.size(change))
+
     def several(self, point: Point, once: float, times: int) -> float:
         """What it costs that one relation reads a point several times: it is computed each time, or once and held."""
         if self.space.tvrs[point.tvr].leaf:
@@ -154,6 +162,9 @@ class Graph:
 
     def _found(self, point: Point) -> Iterable[Way]:
         relation = self.space.tvrs[point.tvr]
+        if point.kind == FOUND:
+            yield from self._found_in(relation, point)
+            return
         if relation.leaf:
             yield self._leaf(relation, point)
             return
@@ -168,6 +179,9 @@ class Graph:
             case "rows":
                 if relation.repeatable:
                     yield Way(0.0, ((point._replace(kind=OPERATOR), 1),), None, (("query",),))
+                else:  # what is computed row by row is what it was where that is what it was
+                    for program in relation.row_wise:
+                        yield from self._run(program, NONE, point.until, point)
                 if point.until and relation.merges and not self.first:
                     old, change = Point(ROWS, point.tvr, NONE), self.change(point.tvr, NONE, point.until)
                     assert change is not None
@@ -200,29 +214,72 @@ class Graph:
         assert isinstance(node, Constant | Snapshot | Delta)
         return Way(self.model.price(node, (), self.size(point)), (), None, (("query",),))
 
+    def _found_in(self, relation: Relation, point: Point) -> Iterable[Way]:
+        """Rows are looked up in what is read row by row from a source; where it is from a state, that is known to who
+        has states."""
+        if isinstance(relation.first, Source):
+            yield Way(self.found(point), (), None, (("query",),))
+        for program in relation.row_wise:
+            (below,) = program.operations[0].inputs
+            if self._can_be_found(below.tvr):
+                read = self.rows(below.tvr, point.until)._replace(kind=FOUND)
+                yield Way(0.0, ((read, 1),), program, program.rules)
+
+    def _can_be_found(self, tvr: int) -> bool:
+        """Whether a Tvr is read row by row from a source, or from what may be a state."""
+        if tvr not in self._findable:
+            relation = self.space.tvrs[tvr]
+            below = (p.operations[0].inputs[0].tvr for p in relation.row_wise)
+            alone = isinstance(relation.first, Source) or relation.keepable
+            self._findable[tvr] = not self.first and (alone or any(self._can_be_found(b) for b in below))
+        return self._findable[tvr]
+
     def _run(self, program: Program, since: Moved, until: Moved, point: Point, *, anew: bool = False) -> Iterable[Way]:
-        """A program between two versions; nothing where all that it would give is empty."""
+        """A program between two versions, with all that it reads scanned, and with rows looked up where they can be;
+        nothing where all that it would give is empty."""
         live = self.live(program, since, until)
         if live is None:
             return
-        cost, sizes, reads = 0.0, dict[int, Any](), []
+        costs, sizes, reads, found = [0.0, 0.0], dict[int, Any](), list[Point](), set[Point]()
         last = len(program.operations) - 1
         for number, kept in sorted(live.items()):
             operation = program.operations[number]
-            inputs = []
+            inputs, points = list[Any](), list[Point | None]()
             for i in kept:
-                if i.operation is not None:
-                    inputs.append(sizes[i.operation])
-                    continue
-                read = self.read(i, since, until, point, anew=anew)
-                assert read is not None
-                reads.append(read)
-                inputs.append(self.size(read))
+                read = None if i.operation is not None else self.read(i, since, until, point, anew=anew)
+                points.append(read)
+                inputs.append(sizes[i.operation] if i.operation is not None else self.size(read) if read else None)
+            reads += [p for p in points if p is not None]
             node = narrowed(operation.node, operation.inputs, kept)
             whole = number == last and point.kind != CHANGE
             sizes[number] = self.size(point) if whole else self.model.estimate(node, tuple(inputs))
-            cost += self.model.price(node, tuple(inputs), sizes[number])
-        yield Way(cost, tuple(Counter(reads).items()), program, program.rules)
+            places = self._sought(node, points, inputs) if point.kind == CHANGE else ()
+            found |= {p for place in places if (p := points[place]) is not None}
+            costs[0] += (plain := self.model.price(node, tuple(inputs), sizes[number]))
+            costs[1] += self.model.price(node, tuple(inputs), sizes[number], places) if places else plain
+        yield Way(costs[0], tuple(Counter(reads).items()), program, program.rules)
+        if found:
+            looked = Counter(p._replace(kind=FOUND) if p in found else p for p in reads)
+            yield Way(costs[1], tuple(looked.items()), program, program.rules)
+
+    def _sought(self, node: Node, points: Sequence[Point | None], sizes: Sequence[Any]) -> tuple[int, ...]:
+        """The inputs of an operation that can be looked up by key: what a join meets that begins with a change, and
+        what is restricted to some keys."""
+        match node:
+            case Restrict(on=on) if all(exact(a) for a in on):
+                places, asked = [0], sizes[1]
+            case Join(members=members, equals=equals) if points[0] is None or points[0].kind == CHANGE:
+                seen, asked = {a.id for a in members[0].attrs}, sizes[0]
+                places = []
+                for place, member in enumerate(members[1:], 1):
+                    links = links_of(member, equals, seen)
+                    places += [place] if links and all(exact(own) for own, _, _ in links) else []
+                    seen |= {a.id for a in member.attrs}
+            case _:
+                return ()
+        rows = {place: p for place in places if (p := points[place]) is not None and p.kind == ROWS}
+        able = (place for place, p in rows.items() if self._can_be_found(p.tvr))
+        return tuple(place for place in able if self.model.finds(asked, sizes[place]))
 
     def live(self, program: Program, since: Moved, until: Moved) -> dict[int, tuple[Input, ...]] | None:
         """The operations that are done, each with those of its inputs that are not empty; None where there are none.
@@ -254,7 +311,9 @@ class Graph:
         computed: what they are is what it is asked for."""
         if i.kind == CHANGE:
             return self.change(i.tvr, since, until)
-        if point.kind == OPERATOR:
+        if point.kind == FOUND:
+            return self.rows(i.tvr, until)._replace(kind=FOUND)
+        if point.kind != CHANGE:
             return self.newest(i.tvr) if anew else self.rows(i.tvr, until)
         at = until if i.at.everything else since | (until & i.at.moved)
         if i.tvr == point.tvr and at & self.moves(i.tvr) == point.until:
@@ -389,7 +448,9 @@ class Valuation:
                 return self.graph.scan(old) + self.graph.scan(new)
             return self.graph.scan(point)
         same = had or point.kind == ANEW or self.graph.space.tvrs[point.tvr].repeatable
-        return self.graph.scan(point) if (had and not point.until) or (keep and same and point.until == mine) else None
+        if not ((had and not point.until) or (keep and same and point.until == mine)):
+            return None
+        return self.graph.found(point) if point.kind == FOUND else self.graph.scan(point)
 
     def computed(self, point: Point) -> tuple[float, Way]:
         """The least cost of computing a point, and the way to do it."""
@@ -447,7 +508,7 @@ class Valuation:
         """The points that cost less when they are computed once and held than where each reader computes them."""
         graph, found = self.graph, set()
         for point, times in self.uses().items():
-            if times > 1 and point.kind != OPERATOR and not graph.space.tvrs[point.tvr].leaf:
+            if times > 1 and point.kind not in (OPERATOR, FOUND) and not graph.space.tvrs[point.tvr].leaf:
                 cost, scan = self.value(point)[0], graph.scan(point)
                 if (times - 1) * cost > times * scan + graph.model.save(graph.size(point)):
                     found.add(point)

@@ -22,7 +22,7 @@ from math import inf, isfinite
 from headrace.errors import ConfigError
 from headrace.planner.problem import AnyModel, Latest, Problem
 from headrace.planner.search import MERGED, Graph, Keeping, Valuation
-from headrace.planner.space import CHANGE, ROWS, Point, Space, families_of
+from headrace.planner.space import CHANGE, FOUND, ROWS, Point, Space, families_of
 from headrace.rules import METHODS
 
 Kept = Mapping[int, int]  # Tvr → the run from which on it is kept
@@ -338,8 +338,8 @@ class _Unshared:
 
     def _least(self, run: int, point: Point, held: bool) -> _Plan:
         graph, weight = self.sharing.graphs[run], self.sharing.weights[run]
-        old = point.kind == ROWS and not point.until and not graph.space.tvrs[point.tvr].leaf
-        scan = weight * graph.scan(point)
+        old = point.kind in (ROWS, FOUND) and not point.until and not graph.space.tvrs[point.tvr].leaf
+        scan = weight * (graph.found(point) if point.kind == FOUND else graph.scan(point))
         if old and held:
             return _Plan(scan)
         best = _Plan()

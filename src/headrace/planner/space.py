@@ -5,12 +5,13 @@ of DESIGN §1: a version is the set of sources that have moved in the run. What 
 versions, so each way to compute a delta is written down once, as a *program* in symbolic time, and put to use at every
 point of every run.
 
-Four kinds of points:
+Five kinds of points:
 
     rows       a Tvr at a version, however it is had
     operator   the same, computed by the Tvr's own operator from its inputs at that version
     anew       the newest rows, where they may differ by rounding from what was published before (see ``repeatable``)
     change     the delta of a Tvr between two versions
+    found      a Tvr at a version, of which only the rows with some keys are looked up in memory
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ from headrace.memo.memo import Member, Memo
 from headrace.memo.props import Facts
 from headrace.memo.tvr import Tvr
 from headrace.planner.explore import tvrs
+from headrace.planner.row_wise import ROW_WISE
 from headrace.rules import METHODS, RULES
 from headrace.rules.rule import Rule
 
-ROWS, OPERATOR, ANEW, CHANGE = "rows", "operator", "anew", "change"
+ROWS, OPERATOR, ANEW, CHANGE, FOUND = "rows", "operator", "anew", "change", "found"
 Moved = frozenset[str]
 NONE: Moved = frozenset()
 _ALGEBRA = (Accumulate, Restrict, Keys)
@@ -110,6 +112,12 @@ class Relation:
     @cached_property
     def leaf(self) -> bool:
         return isinstance(self.first, Source | Constant)
+
+    @cached_property
+    def row_wise(self) -> tuple[Program, ...]:
+        """The ways to compute it row by row from one other."""
+        alone = (p for p in self.operators if len(p.operations) == 1)
+        return tuple(p for p in alone if isinstance(p.operations[0].node, ROW_WISE))
 
     @cached_property
     def keepable(self) -> bool:
