@@ -44,7 +44,12 @@ def refreshed(scene: Scene, planner: Planner, chance: random.Random | None) -> N
         situation = Situation(moved, frozenset(n for n, a in data.items() if a.shrinks))
         (model,) = scene.models([run])
         if chance is None:
-            steps = planner.refresh(situation, model).steps
+            plan = planner.refresh_by_cost(situation, model, tuple(METHODS))
+            if plan is None:  # what was kept for other changes does not suffice
+                machine.run(planner.load().steps, nothing, scene.at[run + 1])
+                assert rounded(machine.result) == rounded(scene.answer(run))
+                continue
+            steps = plan.steps
         else:
             graph = ChanceGraph(planner.by_cost.space, situation, model, chance, first=False)
             states = frozenset(planner.states)

@@ -25,12 +25,15 @@ class Trial:
     """The batch after which the views are made."""
     memory: str = "on"
     """Rows are looked up in memory wherever they can be (on) or never (off), or it is often lost on the way (lost)."""
+    goal: str = "least_latency"
+    """What the views are refreshed for."""
 
 
 def trials(special: bool = False) -> st.SearchStrategy[Trial]:
     several = st.lists(queries(), min_size=1, max_size=QUERIES).map(tuple)
     memory = st.sampled_from(("on", "off", "lost"))
-    return st.builds(Trial, several, histories(special), st.sampled_from((0, 0, 0, 0, 1)), memory)
+    goal = st.sampled_from(("least_latency", "least_latency", "least_cost"))
+    return st.builds(Trial, several, histories(special), st.sampled_from((0, 0, 0, 0, 1)), memory, goal)
 
 
 def drawn(start: int, *, special: bool = False) -> Iterator[Trial]:

@@ -108,7 +108,7 @@ class Failure:
 
     def text(self, *, plan: bool = False) -> str:
         made = f"the view is made after batch {self.trial.first}; " if self.trial.first else ""
-        made += f"memory is {self.trial.memory}"
+        made += f"memory is {self.trial.memory}, the goal {self.trial.goal}"
         parts = [
             f"{self.kind} after batch {self.step}",
             self.sql,
@@ -124,7 +124,9 @@ class Failure:
         """A test for `test_regressions.py`."""
         first = f", first={self.trial.first}" if self.trial.first else ""
         memory = f", memory={self.trial.memory!r}" if self.trial.memory != "on" else ""
-        return f"check(\n    {self.sql!r},\n    {self.trial.history.code(tables_in(self.sql))}{first}{memory},\n)\n"
+        goal = f", goal={self.trial.goal!r}" if self.trial.goal != "least_latency" else ""
+        history = self.trial.history.code(tables_in(self.sql))
+        return f"check(\n    {self.sql!r},\n    {history}{first}{memory}{goal},\n)\n"
 
 
 @dataclass
@@ -205,7 +207,7 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     started = time.perf_counter()
     try:
         if view.handle is None:
-            view.handle = warehouse.view(view.name, view.sql)
+            view.handle = warehouse.view(view.name, view.sql, goal=trial.goal)
             if trial.memory == "lost":
                 _forgetful(view.handle._memory, Random(len(view.sql)))
         view.handle.refresh()

@@ -108,14 +108,16 @@ class Knowledge:
             moving[name] = Moving(replace(one.table, rows=rows), change)
         return self._with_states(replace(known, sources=moving, states={}), states)
 
-    def arriving(self, data: Mapping[str, Arriving], at: Reached) -> Statistics:
+    def arriving(
+        self, data: Mapping[str, Arriving], at: Reached, lessons: Mapping[str, Learned] | None = None
+    ) -> Statistics:
         """What is known of tables as they are at a version, in a run that finds them of other sizes."""
         moving = {}
         for name, found in data.items():
             table = self._table(name, self.sources[name].snapshot(at.at(name)))
             change = Change(found.inserts, found.updates, found.deletes)
             moving[name] = Moving(replace(table, rows=found.after), change)
-        return Statistics(moving, keys=self._keys)
+        return Statistics(moving, lessons=lessons or {}, keys=self._keys)
 
     def _with_states(self, known: RunStatistics, there: bool) -> RunStatistics:
         for step in self.load.steps:

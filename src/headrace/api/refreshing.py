@@ -13,13 +13,12 @@ from headrace.api import replanning
 from headrace.api.expected import Expected, Ran
 from headrace.api.operators import operators
 from headrace.api.outlook import Outlook, outlook
-from headrace.api.replanning import found, keep
 from headrace.api.status import arrivals
 from headrace.api.telling import Telling
 from headrace.cost.folding import Folding
 from headrace.errors import StateError
 from headrace.faults import effect
-from headrace.ir.plan import Plan
+from headrace.ir.plan import Plan, Publish
 from headrace.ir.time import Reached, Situation
 from headrace.runtime.arrivals import Arrival, History
 from headrace.runtime.pace import Pace
@@ -76,7 +75,7 @@ def prepare(view: View, expected: Outlook) -> None:
     reached = Reached(last["positions"])
     memory.begin((last["number"], last["record"]["started"]))
     leaving = frozenset(n for n, c in expected.changes.items() if c.left)
-    plan = recall.near(view._planner.refresh(Situation(expected.moving, leaving)), reached, reached)
+    plan = recall.near(replanning.plan_for(view, Situation(expected.moving, leaving)), reached, reached)
     while True:
         recall.foresee(plan, expected)
         recall.ran()
@@ -103,8 +102,8 @@ class Refreshing:
             view._history.add(last["record"])  # that run ended between its commit and its history
         self.since = Reached({n: last["positions"].get(n, 0) for n in view._sources} if last else {})
         self.until = Reached({name: source.discover() for name, source in view._sources.items()})
-        if view.goal.by_cost and view.timeline is None and view.refresh_policy != "FULL":
-            view._keep(keep(view, last, self.until))
+        if view.timeline is None and view.refresh_policy != "FULL":
+            view._keep(replanning.keep(view, last, self.until))
         self.expected = Expected(view, last, self.since, self.until)
 
     def refresh(self, full: bool) -> RefreshReport:
@@ -140,8 +139,12 @@ class Refreshing:
                 view._clean()
             return told(view, self.last["number"], "unchanged", None, self.started, since, until, None, Measures())
         shrinking = {n for n in moved if self._delta(n).leaving}
-        model = replanning.model(view, found(view, since, until), until) if view.goal.by_cost else None
-        plan = view._planner.refresh(Situation(frozenset(moved), frozenset(shrinking)), model, view.goal.methods)
+        situation = Situation(frozenset(moved), frozenset(shrinking))
+        plan = replanning.plan(view, situation, since, until, self.last)
+        if plan is None:
+            return self._anew(Reason("REPLANNED", "changes as these cannot be worked in with what was kept for others"))
+        if not view._states and any(isinstance(s, Publish) and s.replace for s in plan.steps):
+            return self._anew(Reason("CHEAPER", "for changes as large as these nothing is worth keeping"))
         for name, state in view._states.items():
             state.table.rewind(self.last["states"][name])
         plan = view._recall.near(plan, since, until)
@@ -247,7 +250,7 @@ class Refreshing:
         if last["version"] != view._result.version:
             return Reason("RESULT_CHANGED")
         for name, state in view._states.items():
-            if name not in last["states"] and view.goal.by_cost:
+            if name not in last["states"] and {replanning.kept_by(view), last.get("kept_by")} - {"preference", None}:
                 return Reason("REPLANNED")
             if name not in last["states"] or not state.readable(last["states"][name]):
                 return Reason("STATE_LOST", name)
@@ -339,6 +342,7 @@ class Refreshing:
                     "marks": {n: s.mark(until.at(n)) for n, s in view._sources.items()},
                     "states": {n: s.table.version for n, s in view._states.items()},
                     "fingerprint": view._planner.fingerprint,
+                    "kept_by": replanning.kept_by(view),
                     "settings": self.settings,
                     "paces": pace.runs,
                     "step_paces": pace.steps,

@@ -1,47 +1,87 @@
 """What a view keeps, by cost: planned for the changes that are expected, and again when they leave that range.
 
-A plan is remembered for sizes of about the same: within a factor of two of what it was made for. The states that are
-there are among what it may keep, and they are changed only where that is expected to save a good part of a refresh,
-for what is new must be computed from scratch once.
+A view that is to cost least is planned for what is expected from the first. Any other keeps what the fixed preference
+says, and is planned by cost once its changes have been alike for some runs. It is then changed where another set of
+states is expected to save a good part of a refresh, and, where some of them must be computed first, where that has been
+lost already in the runs that were alike: as much again may be won. What is expected follows from prices, and from how
+long runs of each kind took beside theirs.
+
+A plan is remembered for sizes of about the same: within a factor of two of what it was made for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import log2
+from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.status import arrivals
+from headrace.cost.correction import Correction
 from headrace.cost.model import SMALL
 from headrace.cost.seconds import Seconds
 from headrace.cost.tuples import TupleModel, Tuples
-from headrace.ir.plan import Kept
-from headrace.ir.time import Reached
+from headrace.ir.plan import Kept, Plan
+from headrace.ir.time import Reached, Situation
 from headrace.planner.problem import AnyModel, Arriving, refresh
-from headrace.runtime.arrivals import predict
+from headrace.planner.search import Valuation
+from headrace.runtime.arrivals import Arrival, predict
+from headrace.runtime.choice import FULL
+from headrace.stats import feedback
 
 if TYPE_CHECKING:
     from headrace.api.view import View
 
-_SECONDS = 5.0  # to plan in
+_SECONDS = 5.0  # to plan in for the least cost
+_SHORT = 1.0  # to plan in otherwise
 _EXPECTED = 0.01  # of a source's rows: what comes where nothing is known
 _WORTH = 0.7  # of the cost with the states that are there: others must cost less
+_ALIKE = 3  # runs that find about the same before a view is planned for it
+_LIKE = 4.0  # times as many rows are still about the same
 
-Shape = tuple[tuple[str, tuple[int, ...]], ...]
-
-
-def shape(data: Mapping[str, Arriving]) -> Shape:
-    """Sizes up to a factor of two."""
-    sizes = {n: (a.before, a.inserts + a.updates, a.deletes + a.updates) for n, a in sorted(data.items())}
-    return tuple((n, tuple(round(log2(rows + 1)) for rows in each)) for n, each in sizes.items())
+Data = Mapping[str, Arriving]
 
 
-def model(view: View, data: Mapping[str, Arriving], at: Reached, *, memory: int = 0) -> AnyModel:
+@dataclass(frozen=True)
+class Remembered:
+    """What was planned for some changes: the states to keep of those that were there, or how to work changes in."""
+
+    data: Data
+    of: object
+    planned: Any
+
+
+def recalled(memory: list[Remembered], data: Data, of: object) -> Any | None:
+    """What was planned for about the same."""
+    return next((r.planned for r in memory if r.of == of and _near(r.data, data)), None)
+
+
+def _near(one: Data, other: Data) -> bool:
+    """Whether sizes differ by no more than a factor of two."""
+    pairs = ((a, b) for n in one for a, b in zip(_sizes(one[n]), _sizes(other[n]), strict=True))
+    return one.keys() == other.keys() and all(a <= 2 * b + 1 and b <= 2 * a + 1 for a, b in pairs)
+
+
+def _sizes(a: Arriving) -> tuple[float, float, float]:
+    return a.before, a.inserts + a.updates, a.deletes + a.updates
+
+
+def model(view: View, data: Data, at: Reached, last: Mapping[str, Any] | None = None, *, memory: int = 0) -> AnyModel:
     """What work costs in a run that finds these: in seconds, or in rows where there are too few of them for seconds to
     tell more of them than of the machine. Rows are looked up in what has room in ``memory`` bytes."""
     if sum(a.after for a in data.values()) > SMALL:
-        return Seconds(view._knowledge.arriving(data, at), view.warehouse._prices, memory)
-    return TupleModel({n: Tuples(a.after, a.before, a.inserts + 2 * a.updates + a.deletes) for n, a in data.items()})
+        lessons = feedback.recall(last.get("lessons", {})) if last else {}
+        return Seconds(view._knowledge.arriving(data, at, lessons), view.warehouse._prices, memory)
+    sizes = {n: Tuples(a.after, a.before, a.inserts + 2 * a.updates + a.deletes) for n, a in data.items()}
+    return TupleModel(sizes, lookups=memory > 0)
+
+
+def _room(view: View) -> int:
+    """Bytes in which rows are looked up, by tasks too."""
+    return view._memory.most if view._memory.possible and view._memory.budget.local else 0
+
+
+# --- what is expected
 
 
 def expected(view: View, last: Mapping[str, Any] | None, at: Reached) -> dict[str, Arriving]:
@@ -66,30 +106,167 @@ def found(view: View, since: Reached, until: Reached) -> dict[str, Arriving]:
     return data
 
 
+def _usual(view: View, last: Mapping[str, Any], at: Reached) -> tuple[dict[str, Arriving], int]:
+    """What the last runs found that are like the very last, and how many those are."""
+    histories = {n: h.arrivals for n, h in arrivals(last).items() if n in view._sources}
+    runs = min((len(h) for h in histories.values()), default=0) if histories.keys() == view._sources.keys() else 0
+    alike = 0
+    while alike < runs and all(_like(h[-1], h[-1 - alike]) for h in histories.values()):
+        alike += 1
+    data = {}
+    for name, history in histories.items() if alike else ():
+        some = history[-alike:]
+        rows = float(view._sources[name].snapshot(at.at(name)).rows)
+        came, left = sum(a.inserted for a in some) / alike, sum(a.deleted for a in some) / alike
+        data[name] = Arriving(rows, came, 0.0, min(left, rows + came))
+    return data, alike
+
+
+def _like(one: Arrival, other: Arrival) -> bool:
+    pairs = ((one.inserted, other.inserted), (one.deleted, other.deleted))
+    return all((a > 0) == (b > 0) and a <= _LIKE * b and b <= _LIKE * a for a, b in pairs)
+
+
+# --- what is kept
+
+
 def keep(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Kept, ...]:
     """The states that a view should have from now on."""
+    if view.goal.by_cost:
+        return _cheapest(view, last, until)
+    if last is None or view.refresh_policy != "AUTO" or view._knowledge.everything(until) <= SMALL:
+        return there(view, last)
+    data, runs = _usual(view, last, until)
+    if runs < _ALIKE:
+        return there(view, last)
+    of = ("usual", frozenset(last["states"]))
+    kept = recalled(view._planned, data, of)
+    if kept is None:
+        kept, waits = _better(view, last, data, until, runs)
+        if not waits:
+            view._planned.append(Remembered(data, of, kept))
+    assert isinstance(kept, tuple)
+    return kept
+
+
+def kept_by(view: View) -> str:
+    """How the states of a view were chosen."""
+    if view.goal.by_cost:
+        return "least cost"
+    return "preference" if view._planner.states_are_preferred else "usual changes"
+
+
+def there(view: View, last: Mapping[str, Any] | None) -> tuple[Kept, ...]:
+    """The states that a run has left, where they were chosen by cost for the query and the goal that the view has now;
+    else those of the fixed preference."""
+    how = "least cost" if view.goal.by_cost else "usual changes" if view.refresh_policy == "AUTO" else None
+    if last is None or last["fingerprint"] != view._planner.fingerprint or last.get("kept_by", "") != how:
+        return view._planner.preferred
+    names, by_cost = sorted(last["states"]), view._planner.by_cost
+    known = all(n in by_cost.by_name for n in names)
+    return tuple(by_cost.state(by_cost.by_name[n]) for n in names) if known else view._planner.preferred
+
+
+def _cheapest(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Kept, ...]:
     by_cost, data, methods = view._planner.by_cost, expected(view, last, until), view.goal.methods
-    there = tuple(n for n in (last["states"] if last else ()) if n in by_cost.by_name)
-    key = (shape(data), there)
-    if key not in view._kept:
-        problem, models = refresh(data), [model(view, data, until)]
-        planned = by_cost.plan(problem, models, have=there, methods=methods, seconds=_SECONDS)
+    names = tuple(n for n in (last["states"] if last else ()) if n in by_cost.by_name)
+    of = ("least cost", frozenset(names))
+    kept = recalled(view._planned, data, of)
+    if kept is None:
+        problem, models = refresh(data), [model(view, data, until, last, memory=_room(view))]
+        preferred = [k.name for k in view._planner.preferred]
+        planned = by_cost.plan(problem, models, have=names, known=[preferred], methods=methods, seconds=_SECONDS)
         kept = planned.kept[0]
-        if last is not None and {k.name for k in kept} != set(there):
-            now = by_cost.judged(problem, models, there, methods)
+        if last is not None and {k.name for k in kept} != set(names):
+            now = by_cost.judged(problem, models, names, methods).total
             if planned.costs[0] > _WORTH * now:
-                kept = tuple(by_cost.state(by_cost.by_name[n]) for n in there)
-        view._kept[key] = kept
-    return view._kept[key]
+                kept = tuple(by_cost.state(by_cost.by_name[n]) for n in names)
+        view._planned.append(Remembered(data, of, kept))
+    assert isinstance(kept, tuple)
+    return kept
+
+
+def _better(
+    view: View, last: Mapping[str, Any], data: Data, until: Reached, runs: int
+) -> tuple[tuple[Kept, ...], bool]:
+    """The states for changes that have come so many times, and whether others would be better once they have come more
+    often."""
+    have = there(view, last)
+    by_cost, problem = view._planner.by_cost, refresh(data)
+    models, names = [model(view, data, until, last, memory=_room(view))], [k.name for k in have]
+    correction = Correction(**last.get("correction", {}))
+    now = _seconds(by_cost.judged(problem, models, names), correction)
+    preferred = [k.name for k in view._planner.preferred]
+    planned = by_cost.plan(problem, models, have=names, known=[preferred, names], seconds=_SHORT)
+    best = _seconds(planned.choice.best.runs[0], correction)
+    if best > _WORTH * now:
+        return have, False
+    if {k.name for k in planned.kept[0]} <= set(names):
+        return planned.kept[0], False
+    anew = correction.expected(FULL, by_cost.judged(problem, models, (), ("recompute",)).total)
+    waits = (now - best) * runs < anew
+    return (have if waits else planned.kept[0]), waits
+
+
+def _seconds(run: Valuation, correction: Correction) -> float:
+    """What a run is expected to take, by how long runs of its kind took beside their prices."""
+    if run.total == inf:
+        return inf
+    usual = max(correction.runs, key=lambda kind: (kind != FULL, correction.runs[kind]), default=FULL)
+    return correction.expected(FULL if from_scratch(run) else usual, run.total)
+
+
+def from_scratch(run: Valuation) -> bool:
+    """Whether a run computes all of its result from sources."""
+    return not run.keeping.keep and run.delivery.anew
+
+
+# --- how changes are worked in
+
+
+def plan(view: View, situation: Situation, since: Reached, until: Reached, last: Mapping[str, Any]) -> Plan | None:
+    """The plan of a run that works changes in: by the fixed preference where the view keeps what that needs, else by
+    cost; None where what was kept for other changes does not let these be worked in."""
+    planner = view._planner
+    if not view.goal.by_cost and planner.states_are_preferred:
+        return planner.refresh(situation)
+    data, of = found(view, since, until), (situation, frozenset(view._states))
+    known = recalled(view._planned, data, of)
+    if known is None:
+        prices = model(view, data, until, last, memory=_room(view))
+        known = planner.refresh_by_cost(situation, prices, view.goal.methods)
+        if known is not None:
+            view._planned.append(Remembered(data, of, known))
+    assert known is None or isinstance(known, Plan)
+    return known
+
+
+def plan_for(view: View, situation: Situation) -> Plan:
+    """The plan of runs that will find a situation, for changes as they are expected; that which computes everything
+    where what is kept does not let such changes be worked in."""
+    planner = view._planner
+    if not view.goal.by_cost and planner.states_are_preferred:
+        return planner.refresh(situation)
+    last, at = view._result.last_run(), Reached({n: s.discover() for n, s in view._sources.items()})
+    data = {}
+    for name, a in expected(view, last, at).items():
+        came = max(a.inserts, 1.0) if name in situation.moved else 0.0
+        left = min(max(a.deletes, 1.0), a.before) if name in situation.shrinking & situation.moved else 0.0
+        data[name] = Arriving(a.before, came, 0.0, left)
+    prices = model(view, data, at, last, memory=_room(view))
+    return planner.refresh_by_cost(situation, prices, view.goal.methods) or planner.load()
 
 
 def why(view: View, operator: str) -> list[tuple[str, list[dict[str, Any]]]]:
     """The ways that the next refresh has for an operator, by the changes that are expected."""
-    planner = view._planner
-    by_cost = planner.by_cost
     last = view._result.again().last_run()
     at = Reached({n: s.discover() for n, s in view._sources.items()})
-    problem = refresh(expected(view, last, at))
-    prices, methods = model(view, problem.data[0], at), view.goal.methods
-    run = by_cost.valued(problem.situation(0), planner.states, prices, methods)
-    return [("refresh", by_cost.why(run, operator))]
+    return [("refresh", view._planner.by_cost.why(next_run(view, last, at), operator))]
+
+
+def next_run(view: View, last: Mapping[str, Any] | None, at: Reached) -> Valuation:
+    """The least costs of the next refresh with the states that the view has, by the changes that are expected."""
+    planner, problem = view._planner, refresh(expected(view, last, at))
+    prices = model(view, problem.data[0], at, last, memory=_room(view))
+    by_cost = planner.by_cost
+    return by_cost.valued(problem.situation(0), planner.states, prices, view.goal.methods)

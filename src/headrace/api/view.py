@@ -6,6 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.check import check
@@ -15,6 +16,7 @@ from headrace.api.progressive import advance, explain_runs
 from headrace.api.progressive import why as why_run
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
+from headrace.api.replanning import Remembered, plan_for, there
 from headrace.api.replanning import why as why_refresh
 from headrace.api.status import arrivals, last_run, position, unread
 from headrace.errors import ConfigError, HeadraceError, QueryError, StateError
@@ -143,7 +145,7 @@ class View:
         if self.timeline is not None:
             return explain_runs(self)
         planner = self._planner
-        plan = planner.load() if self.refresh_policy == "FULL" else planner.refresh(planner.worst)
+        plan = planner.load() if self.refresh_policy == "FULL" else plan_for(self, planner.worst)
         sizes = {n: s.table.again().bytes() for n, s in self._states.items()}
         last = self._result.again().last_run()
         return explain_data(
@@ -167,9 +169,8 @@ class View:
         found = predict(arrivals(last))
         told = {n: Change(p.inserted.mean, 0.0, p.deleted.mean) for n, p in found.items() if p.inserted.sample}
         changes = told if any(told.values()) else {n: Change(_EXPECTED * r) for n, r in rows.items()}
-        planner = self._planner
         lost = frozenset(n for n, c in changes.items() if c.deletes)
-        plan = planner.refresh(Situation(frozenset(n for n, c in changes.items() if c), lost))
+        plan = plan_for(self, Situation(frozenset(n for n, c in changes.items() if c), lost))
         plans = [self._knowledge.load, plan]
         if self._memory.possible:
             probing = self._recall.probing(plan, reached)
@@ -257,9 +258,11 @@ class View:
         self._planner = Planner(self._query.root, can_shrink, keep_states=self.refresh_policy != "FULL")
         self._sources = {n: sources[n] for n in sorted(self._planner.sources)}
         self._engine.check_storable(self.name, self._query.schema)
-        self._kept: dict[Any, tuple[Kept, ...]] = {}  # by what was expected when it was planned
-        self._use(self._planner.kept if self.timeline is None else ())
+        self._planned: list[Remembered] = []  # by cost
         self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
+        self._use(self._planner.kept if self.timeline is None else ())
+        if self.timeline is None and self.refresh_policy != "FULL" and self._result.exists:
+            self._keep(there(self, self._result.last_run()))
 
     def _use(self, states: Iterable[Kept]) -> None:
         """Have these states; what was known of others, and in memory for them, is of no use."""
@@ -268,7 +271,7 @@ class View:
         self._knowledge = Knowledge(self._planner, self._sources, self._states)
         self._recall = Recall(
             *(self.name, self._memory, self._sources, self._states, self._knowledge),
-            *(self.warehouse._shares, Rates(self.warehouse._prices), self._planner.refresh),
+            *(self.warehouse._shares, Rates(self.warehouse._prices), partial(plan_for, self)),
         )
 
     def _keep(self, states: tuple[Kept, ...]) -> None:

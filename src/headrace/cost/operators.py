@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.cost.prices import Prices
 from headrace.ir.near import Near
@@ -41,7 +41,8 @@ from headrace.ir.rel import (
     Union,
     Window,
 )
-from headrace.stats.cardinality import Estimate, join_sizes
+from headrace.stats.cardinality import Estimate
+from headrace.stats.joins import fewest_first, join_sizes
 
 _BROADCAST = 10 * 2**20  # bytes up to which Spark copies a side of a join to every task
 RECORD = 48.0  # bytes of a row in a hash table beside its columns
@@ -168,7 +169,11 @@ class Pricing:
         return Cost(network=(rows.rows * p.shuffle_row + rows.bytes * p.shuffle_byte) / self.cores, fixed=p.stage)
 
     def joined(self, join: Join, inputs: tuple[Estimate, ...], output: Estimate, found: Collection[int] = ()) -> Cost:
-        """Outwards from the first member, one after another."""
+        """Outwards from the first member, one after another; where rows are looked up, the fewest first."""
+        if found:
+            order = fewest_first(join, inputs)
+            found = [place for place, old in enumerate(order) if old in found]
+            join, inputs = replace(join, members=tuple(join.members[i] for i in order)), tuple(inputs[i] for i in order)
         sizes = [*join_sizes(join, inputs)[:-1], output.rows]
         links = [e.refs for e in join.equals]
         seen = {a.id for a in join.members[0].attrs}

@@ -43,7 +43,7 @@ class Seconds:
 
     def scan(self, size: Estimate) -> float:
         """Reading a state, or what an earlier step holds."""
-        return Pricing(self.prices, _large(size)).scanned(size, self.prices.load_row).seconds
+        return Pricing(self.prices, _large(size)).scanned(size, self.prices.load_row).seconds + self.prices.operator
 
     def save(self, size: Estimate) -> float:
         """A step that keeps or holds rows."""

@@ -19,6 +19,7 @@ from headrace.ir.show import describe
 from headrace.ir.time import Situation
 from headrace.ir.walk import nodes
 from headrace.memo.memo import Memo
+from headrace.planner.common import with_common
 from headrace.planner.explore import Engine
 from headrace.planner.problem import AnyModel, Problem
 from headrace.planner.realise import realised
@@ -84,13 +85,21 @@ class ByCost:
         models: Sequence[AnyModel],
         *,
         have: Sequence[str] = (),
+        known: Sequence[Sequence[str]] = (),
         methods: Sequence[str] = tuple(METHODS),
         compare: bool = False,
         seconds: float = inf,
     ) -> Planned:
-        """Plan the runs of a problem. ``have`` names states that are there."""
-        there = frozenset(self.by_name[n] for n in have if n in self.by_name)
-        choice = choose(self.space, problem, models, methods=methods, have=there, compare=compare, seconds=seconds)
+        """Plan the runs of a problem. ``have`` names states that are there, ``known`` sets of states to begin with."""
+        there, *good = (frozenset(self.by_name[n] for n in names if n in self.by_name) for names in (have, *known))
+        choice = choose(
+            *(self.space, problem, models),
+            methods=methods,
+            have=there,
+            known=good,
+            compare=compare,
+            seconds=seconds,
+        )
         choice = replace(choice, times=replace(choice.times, explore=self.explored))
         states = {t: self.state(t) for t in {*choice.best.kept, *there}}
         counted = frozenset(self.memo.find(g).id for g in self.groups.values())
@@ -155,11 +164,11 @@ class ByCost:
         models: Sequence[AnyModel],
         have: Sequence[str],
         methods: Sequence[str] = tuple(METHODS),
-    ) -> float:
-        """What the first run of a problem costs where just these states are kept."""
+    ) -> Valuation:
+        """The first run of a problem where just these states are kept."""
         there = {self.by_name[n]: 0 for n in have}
         sharing = Sharing(self.space, problem, models, frozenset(there))
-        return sharing.judged(there, families_of(*methods)).costs[0]
+        return sharing.judged(there, families_of(*methods)).runs[0]
 
     def refresh(
         self,
@@ -167,12 +176,14 @@ class ByCost:
         states: Mapping[int, Kept],
         model: AnyModel,
         methods: Sequence[str] = tuple(METHODS),
-    ) -> Plan:
-        """The plan of one refresh that works changes in, with the states that a view has. Each gets its change; to
-        compute one anew is a matter of computing everything anew."""
+    ) -> Plan | None:
+        """The plan of one refresh that works changes in, with the states that a view has; None where they do not
+        suffice. Each gets its change; to compute one anew is a matter of computing everything anew."""
         run = self.valued(situation, states, model, methods)
+        if run.total == inf:
+            return None
         counted = frozenset(self.memo.find(g).id for g in self.groups.values())
-        return Plan(realised(run, states, counted), situation, self._upkeep(run, states))
+        return Plan(with_common(realised(run, states, counted)), situation, self._upkeep(run, states))
 
     def valued(
         self,

@@ -23,7 +23,7 @@ from headrace.ir.rel import (
 )
 from headrace.ir.time import NEW, OLD
 from headrace.planner.search import Valuation, Way, narrowed
-from headrace.planner.space import CHANGE, FOUND, OPERATOR, Input, Point
+from headrace.planner.space import CHANGE, FOUND, OPERATOR, ROWS, Input, Point
 from headrace.planner.steps import Parts, cluster, steps
 
 
@@ -136,7 +136,7 @@ class _Realising:
         read = self.graph.read(i, point.since, point.until, point, anew=anew)
         assert read is not None
         found = read._replace(kind=FOUND)
-        return self._rel(found if found in reads else read)
+        return self._rel(found if read.kind == ROWS and found in reads else read)
 
     def _counted(self, point: Point, tree: Rel) -> Rel:
         """A projection's rows are as many as its input's, so counting them again would tell nothing."""

@@ -28,6 +28,7 @@ from headrace.rules import METHODS
 Kept = Mapping[int, int]  # Tvr → the run from which on it is kept
 _DROP = -1
 _PASSES = 2
+_LEAST = 0.02  # of all costs: a state that saves less is not worth having
 _ENOUGH = 0.3  # of what the next change promises: to wait for a better one costs more than it gives
 
 
@@ -72,17 +73,19 @@ def choose(
     *,
     methods: Sequence[str] = tuple(METHODS),
     have: frozenset[int] = frozenset(),
+    known: Sequence[frozenset[int]] = (),
     compare: bool = False,
     seconds: float = inf,
     guided: bool = True,
 ) -> Choice:
-    """The best plan of the runs of a problem, by some methods together. ``have`` are states that are there already.
-    With ``compare`` the best plan of each method alone is found too, and the plan of all is never worse than those.
+    """The best plan of the runs of a problem, by some methods together. ``have`` are states that are there already,
+    ``known`` sets of states that are known to be good: no plan is worse than with one of them. With ``compare`` the
+    best plan of each method alone is found too, and the plan of all is never worse than those.
     What is not ``guided`` merges changes in every order."""
     started = time.perf_counter()
     sharing = Sharing(space, problem, models, have, until=started + seconds, guided=guided)
     everything = families_of(*methods)
-    seeds = list(sharing.seeds(everything))
+    seeds = [*sharing.seeds(everything), *(dict.fromkeys(states, 0) for states in known)]
     alone: dict[str, Solution] = {}
     for method in methods if len(methods) > 1 else ():
         families = families_of(method)
@@ -189,12 +192,9 @@ class Sharing:
 
     # --- where to begin
 
-    def seeds(self, families: frozenset[str], have: frozenset[int] = frozenset()) -> list[Kept]:
+    def seeds(self, families: frozenset[str]) -> list[Kept]:
         """Sets of states to begin from."""
-        found: list[Kept] = [{}, _Unshared(self, families).kept()]
-        if have:
-            found.append(dict.fromkeys(have, 0))
-        return found
+        return [{}, _Unshared(self, families).kept()]
 
     # --- going on
 
@@ -237,8 +237,9 @@ class Sharing:
             if best.kept.get(tvr, _DROP) == first:
                 continue
             other = self.judged(_moved(best.kept, tvr, first), families, best)
-            if self._better(other, best):
-                gain = _gain(best, other)
+            gain = _gain(best, other) if self._better(other, best) else 0.0
+            more = len(other.kept) > len(best.kept)
+            if gain > (_LEAST * sum(best.costs) if more and isfinite(sum(best.costs)) else 0.0):
                 taken = not queue or gain >= _ENOUGH * -queue[0][0]
                 if taken:
                     best = other

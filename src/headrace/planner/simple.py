@@ -23,7 +23,7 @@ from headrace.planner.extract import Extraction, written
 from headrace.planner.problem import AnyModel
 from headrace.planner.states import Names, choose_states
 from headrace.planner.steps import Parts, cluster, steps
-from headrace.rules import DELTA, METHODS, RELATIONAL
+from headrace.rules import DELTA, RELATIONAL
 
 _METHODS = {r.name: r.method for r in (*RELATIONAL, *DELTA)}
 
@@ -41,6 +41,7 @@ class Planner:
         self.sources = Facts(self.memo).sources(self.root)
         worst = Situation(self.sources, can_shrink & self.sources)
         self.states: dict[int, Kept] = choose_states(self.memo, self.root, worst) if keep_states else {}
+        self.preferred = tuple(self.states.values())
         self.worst = worst
         self._plans: dict[Situation, Plan] = {}
 
@@ -60,6 +61,11 @@ class Planner:
     @property
     def kept(self) -> tuple[Kept, ...]:
         return tuple(self.states.values())
+
+    @property
+    def states_are_preferred(self) -> bool:
+        """Whether what is kept is what the fixed preference needs."""
+        return {k.name for k in self.kept} == {k.name for k in self.preferred}
 
     def group(self, node: Node) -> Group:
         """The Tvr of an operator of the query."""
@@ -98,17 +104,17 @@ class Planner:
         made.append(Publish(result, replace=True, cluster=cluster(extraction.facts, self.root)))
         return Plan(tuple(made), None, self._upkeep(None))
 
-    def refresh(
-        self, situation: Situation, model: AnyModel | None = None, methods: Sequence[str] = tuple(METHODS)
-    ) -> Plan:
-        """The plan of a run that finds ``situation``, with every relation scanned: by fixed preference, or by cost,
-        by some methods, where a model tells of it."""
+    def refresh(self, situation: Situation) -> Plan:
+        """The plan of a run that finds ``situation``, with every relation scanned, by fixed preference."""
         situation = Situation(situation.moved & self.sources, situation.shrinking)
-        if model is not None:
-            return self.by_cost.refresh(situation, self.states, model, methods)
         if situation not in self._plans:
             self._plans[situation] = self._plan(situation)
         return self._plans[situation]
+
+    def refresh_by_cost(self, situation: Situation, model: AnyModel, methods: Sequence[str]) -> Plan | None:
+        """The same by cost, by some methods; None where the states do not suffice for it."""
+        situation = Situation(situation.moved & self.sources, situation.shrinking)
+        return self.by_cost.refresh(situation, self.states, model, methods)
 
     def _plan(self, situation: Situation) -> Plan:
         counted = frozenset(self.memo.find(g).id for g in self._groups.values())

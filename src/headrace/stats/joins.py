@@ -22,32 +22,68 @@ def join_sizes(join: Join, inputs: tuple[Estimate, ...]) -> tuple[float, ...]:
     return tuple(e.rows for e in _in_order(join, inputs))
 
 
+def fewest_first(join: Join, inputs: tuple[Estimate, ...]) -> tuple[int, ...]:
+    """The members in the order in which the first one meets those that an equality links to it: each time the one that
+    leaves the fewest rows. Others come last, as they are."""
+    joining, order = _Joining(join, inputs), [0]
+    rest = list(range(1, len(inputs)))
+    while rest:
+        linked_ = {place: met.rows for place in rest if (met := joining.met(place)) is not None}
+        best = min(linked_, key=lambda place: linked_[place]) if linked_ else rest[0]
+        joining.add(best)
+        order.append(best)
+        rest.remove(best)
+    return tuple(order)
+
+
 def _in_order(join: Join, inputs: tuple[Estimate, ...]) -> list[Estimate]:
-    """The first member, its join with the second, and so on. A predicate holds from where its columns are there."""
-    current, found = inputs[0], [inputs[0]]
-    seen = {a.id for a in join.members[0].attrs}
-    predicates: list[Equal | Expr] = [*join.equals, *join.residual]
-    same: dict[str, str] = {}
-    for member, new in zip(join.members[1:], inputs[1:], strict=True):
-        own = {a.id for a in member.attrs}
+    """The first member, its join with the second, and so on."""
+    joining, found = _Joining(join, inputs), [inputs[0]]
+    for place in range(1, len(inputs)):
+        found.append(joining.add(place))
+    found[-1], _ = _with_ready(found[-1], joining.predicates, joining.seen)
+    return found
+
+
+class _Joining:
+    """A join member by member, from the first on. A predicate holds from where its columns are there."""
+
+    def __init__(self, join: Join, inputs: tuple[Estimate, ...]) -> None:
+        self.join = join
+        self.inputs = inputs
+        self.current = inputs[0]
+        self.seen = {a.id for a in join.members[0].attrs}
+        self.predicates: list[Equal | Expr] = [*join.equals, *join.residual]
+        self.same: dict[str, str] = {}
+
+    def met(self, place: int) -> Estimate | None:
+        """What there would be with one more member; None where no equality links it to those before."""
+        links, _ = self._links(place)
+        return linked(self.current, self.inputs[place], links) if links else None
+
+    def add(self, place: int) -> Estimate:
+        links, rest = self._links(place)
+        current = linked(self.current, self.inputs[place], links)
+        for link in links:
+            if link.left.kind == link.right.kind == "ref":
+                (a,), (b,) = link.left.refs, link.right.refs
+                self.same[b] = self.same.get(a, a)
+        self.seen |= {a.id for a in self.join.members[place].attrs}
+        self.current, self.predicates = _with_ready(current, rest, self.seen)
+        return self.current
+
+    def _links(self, place: int) -> tuple[list[Link], list[Equal | Expr]]:
+        """The equalities that link a member to those before it, and the predicates that are left."""
+        own = {a.id for a in self.join.members[place].attrs}
         links: dict[tuple[str, str], Link] = {}
         rest: list[Equal | Expr] = []
-        for p in predicates:
-            link = _link(p, seen, own)
+        for p in self.predicates:
+            link = _link(p, self.seen, own)
             if link is None:
                 rest.append(p)
             else:
-                links.setdefault((_name(link.left, same), link.right.text), link)
-        current = linked(current, new, list(links.values()))
-        for link in links.values():
-            if link.left.kind == link.right.kind == "ref":
-                (a,), (b,) = link.left.refs, link.right.refs
-                same[b] = same.get(a, a)
-        seen |= own
-        current, predicates = _with_ready(current, rest, seen)
-        found.append(current)
-    found[-1], _ = _with_ready(found[-1], predicates, seen)
-    return found
+                links.setdefault((_name(link.left, self.same), link.right.text), link)
+        return list(links.values()), rest
 
 
 @dataclass(frozen=True)
