@@ -16,6 +16,7 @@ import headrace as hr
 from headrace.api.expected import Ran
 from headrace.api.prices import known_prices, own_folder, store_prices
 from headrace.cost.prices import DEFAULT
+from headrace.rules import METHODS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +55,10 @@ def test_prices_before_any_run_and_what_runs_make_of_them(spark: SparkSession, t
     assert {c["rows"] for c in told} == {round((ROWS + KEYS) * 1.01), round((ROWS + KEYS) * 0.01)}
     assert all(0 < c["seconds"] < 60 for c in told)
     assert "expected costs of the alternatives" in view.explain()
+    methods = view.explain_data()["methods"]
+    assert methods.keys() == {"as it is", "all methods", *(f"{m} alone" for m in METHODS)}
+    assert methods["all methods"] <= min(methods.values())
+    assert "IM-1 alone" in view.explain()
 
     view.refresh()
     assert set(commit(view)["correction"]["factors"]) == {"full"}  # type: ignore[index]

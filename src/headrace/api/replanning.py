@@ -264,6 +264,17 @@ def why(view: View, operator: str) -> list[tuple[str, list[dict[str, Any]]]]:
     return [("refresh", view._planner.by_cost.why(next_run(view, last, at), operator))]
 
 
+def by_method(view: View, last: Mapping[str, Any] | None, at: Reached) -> dict[str, float]:
+    """What the changes that are expected cost in a refresh as it is planned, by the plan of least cost, and by those of
+    single methods."""
+    by_cost, data = view._planner.by_cost, expected(view, last, at)
+    models = [model(view, data, at, last, memory=_room(view))]
+    now = [k.name for k in view._planner.kept]
+    planned = by_cost.plan(refresh(data), models, known=[now], compare=True, seconds=_SECONDS)
+    alone = {f"{method} alone": s.costs[0] for method, s in planned.choice.methods.items()}
+    return {"as it is": next_run(view, last, at).total, "all methods": planned.costs[0], **alone}
+
+
 def next_run(view: View, last: Mapping[str, Any] | None, at: Reached) -> Valuation:
     """The least costs of the next refresh with the states that the view has, by the changes that are expected."""
     planner, problem = view._planner, refresh(expected(view, last, at))

@@ -16,9 +16,10 @@ from headrace.api.progressive import advance, explain_runs
 from headrace.api.progressive import why as why_run
 from headrace.api.recall import Recall
 from headrace.api.refreshing import refresh
-from headrace.api.replanning import Remembered, plan_for, there
+from headrace.api.replanning import Remembered, by_method, kept_by, plan_for, there
 from headrace.api.replanning import why as why_refresh
 from headrace.api.status import arrivals, last_run, position, unread
+from headrace.cost.model import SMALL
 from headrace.errors import ConfigError, HeadraceError, QueryError, StateError
 from headrace.faults import effect
 from headrace.ir.plan import Kept
@@ -148,13 +149,21 @@ class View:
         plan = planner.load() if self.refresh_policy == "FULL" else plan_for(self, planner.worst)
         sizes = {n: s.table.again().bytes() for n, s in self._states.items()}
         last = self._result.again().last_run()
+        told = self._costs(last) if costs and self.refresh_policy != "FULL" else []
         return explain_data(
             *(self.name, plan, planner.kept, sizes),
             policy=self.refresh_policy,
             seconds=last["paces"] if last else {},
             memory=self._memory.bytes(),
-            costs=self._costs(last) if costs and self.refresh_policy != "FULL" else (),
+            costs=told,
+            kept_by=kept_by(self),
+            methods=self._methods(last) if told else {},
         )
+
+    def _methods(self, last: Mapping[str, Any] | None) -> dict[str, float]:
+        """What the next delta costs by single methods, where there is enough data for seconds to tell something."""
+        at = Reached({n: s.discover() for n, s in self._sources.items()})
+        return by_method(self, last, at) if self._knowledge.everything(at) > SMALL else {}
 
     def _costs(self, last: Mapping[str, Any] | None) -> list[dict[str, Any]]:
         """What the ways to refresh are expected to cost for the delta that is expected next: as earlier ones were, or

@@ -16,6 +16,7 @@ from headrace.cli.output import Output, explained
 from headrace.cli.terminal import count, line, seconds, size, table
 from headrace.errors import ConfigError
 from headrace.planner.dot import dot
+from headrace.planner.explain import CHOSEN
 
 
 def explain(
@@ -136,6 +137,8 @@ def _show(output: Output, data: dict[str, Any]) -> None:
     ):
         console.print(Text(reason, "red"), soft_wrap=not console.is_terminal)
     console.print()
+    if data["kept_by"] != "preference":
+        console.print(f"chosen for {CHOSEN[data['kept_by']]}:")
     if kept:
         states = table("", "state", "keeps", "size", right=("", "size"), cut="keeps")
         for state in data["states"]:
@@ -156,6 +159,12 @@ def _show(output: Output, data: dict[str, Any]) -> None:
         for cost in data["costs"]:
             costs.add_row(cost["plan"], count(cost["rows"]), seconds(cost["seconds"]))
         console.print(costs)
+        if data["methods"]:
+            console.print()
+            methods = table("by prices alone, with what each plan would keep", "seconds", right=("seconds",))
+            for name, cost in data["methods"].items():
+                methods.add_row(name, seconds(cost))
+            console.print(methods)
     elif data["seconds"]:
         told = ", ".join(f"{method} {seconds(taken)} s" for method, taken in data["seconds"].items())
         console.print(f"\nearlier runs took about: {told}", soft_wrap=True)

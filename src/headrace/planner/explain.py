@@ -15,6 +15,8 @@ from headrace.ir.timeline import Timeline
 from headrace.planner.by_cost import Planned
 from headrace.planner.problem import Latest
 
+CHOSEN = {"least cost": "the least cost", "usual changes": "the changes that it usually finds"}
+
 
 def explain_data(
     view: str,
@@ -26,10 +28,14 @@ def explain_data(
     seconds: Mapping[str, float] | None = None,
     memory: Mapping[str, int] | None = None,
     costs: Sequence[Mapping[str, Any]] = (),
+    kept_by: str = "preference",
+    methods: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The facts about a view. ``sizes`` are bytes by state, ``seconds`` what earlier runs let expect by method,
     ``memory`` bytes by what is held to look rows up in. ``costs`` are the ways in which the next delta can be worked in
-    and the seconds that each is expected to take. Operators come top down, each with the place of the one above it."""
+    and the seconds that each is expected to take, ``methods`` the seconds by prices alone of plans by single methods
+    and by all together. ``kept_by`` says how states were chosen. Operators come top down, each with the place of the
+    one above it."""
     return {
         "view": view,
         "policy": policy,
@@ -39,6 +45,8 @@ def explain_data(
         "steps": [step_data(step) for step in plan.steps],
         "memory": dict(memory or {}),
         "costs": [dict(c) for c in costs],
+        "kept_by": kept_by,
+        "methods": {name: round(cost, 3) for name, cost in (methods or {}).items()},
         "seconds": {method: round(taken, 3) for method, taken in (seconds or {}).items()},
     }
 
@@ -57,7 +65,8 @@ def explain(data: Mapping[str, Any]) -> str:
         lines.append(f"{text:<{width}}{o['method']}{kept}")
         if o["reason"]:
             lines.append("  " * (o["depth"] + 2) + f"recomputed because {o['reason']}")
-    lines += ["", "states"]
+    how = "" if data["kept_by"] == "preference" else f", chosen for {CHOSEN[data['kept_by']]}"
+    lines += ["", f"states{how}"]
     for state in data["states"]:
         size = f"{state['bytes']:,} bytes" if state["bytes"] else "not built yet"
         lines.append(f"  {state['name']:<26} {state['operator']}  [{size}]")
@@ -74,6 +83,9 @@ def explain(data: Mapping[str, Any]) -> str:
         lines += ["", "expected costs of the alternatives for the next delta"]
         for cost in data["costs"]:
             lines.append(f"  {cost['plan']:<48} {cost['rows']:>14,} rows {cost['seconds']:>9.2f} s")
+        if data["methods"]:
+            lines += ["", "the same by prices alone, with what each plan would keep"]
+            lines += [f"  {name:<48} {'':>14}      {cost:>9.2f} s" for name, cost in data["methods"].items()]
     elif data["seconds"]:
         lines += ["", "seconds that earlier runs let expect"]
         lines += [f"  {method:<12}{taken:>8.2f}" for method, taken in data["seconds"].items()]
