@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import headrace as hr
 from headrace.api.view import View
-from headrace.spark import execute
+from headrace.spark import computing
 
 SALES = pa.schema([("id", pa.int64()), ("item", pa.int64()), ("price", pa.int64())])
 ITEMS = pa.schema([("item", pa.int64()), ("name", pa.string())])
@@ -124,7 +124,7 @@ def test_a_budget_is_kept(shop: Callable[..., Shop], budget: int) -> None:
 def test_in_a_cluster_small_steps_look_rows_up_in_the_driver(
     shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execute, "SMALL", 100)
+    monkeypatch.setattr(computing, "SMALL", 100)
     s = shop()
     s.wh._budget.local = False  # as if tasks were in other processes
     read = []

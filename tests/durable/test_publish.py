@@ -30,7 +30,7 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 @pytest.fixture(autouse=True)
 def _all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.spark.execute.SMALL", 8)
+    monkeypatch.setattr("headrace.spark.computing.SMALL", 8)
     monkeypatch.setattr("headrace.spark.delta_log.FILE_ROWS", 5)
 
 

@@ -12,7 +12,7 @@ from oracle import same_rows
 from pyspark.sql import SparkSession
 
 import headrace as hr
-from headrace.spark import execute
+from headrace.spark import computing
 
 TABLES = {
     "t": pa.schema([("k", pa.int32()), ("x", pa.int64())]),
@@ -36,12 +36,12 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("few", [execute.SMALL, 0], ids=["small steps", "large steps"])
+@pytest.mark.parametrize("few", [computing.SMALL, 0], ids=["small steps", "large steps"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_refreshes_are_right(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, few: int
 ) -> None:
-    monkeypatch.setattr(execute, "SMALL", few)
+    monkeypatch.setattr(computing, "SMALL", few)
     shop = Maintained(spark, tmp_path, TABLES)
     shop["t"].change(insert=[(k, x) for k in range(5) for x in (1, 11, 12)])
     shop["u"].change(insert=[(k, k + 1) for k in range(4)])

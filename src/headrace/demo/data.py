@@ -20,7 +20,7 @@ CATEGORIES = (
     "pets", "phones", "shoes", "sports", "tools", "toys", "watches", "wine",
 )  # fmt: skip
 
-FIRST_SHARE = 0.75  # of all orders: what the shop sold before the report was first asked for
+FIRST_SHARE = 0.9  # of all orders: what the shop sold before the report was first asked for
 RETURN_RATE = 0.08
 LATENESS = (0.30, 0.25, 0.20, 0.15, 0.10)  # chance that a return comes 0, 1, 2, … batches after its sale
 CORRECTION_RATE = 0.02  # corrected old sales for each new one
@@ -32,9 +32,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Batch:
-    """What one batch brought."""
+    """What one batch brought, and how many rows of change files were there ``before`` it."""
 
     number: int
+    before: int
     sales: int
     returns: int
     corrections: int
@@ -49,7 +50,8 @@ class Batch:
 def land_batches(folder: Path, orders: int, batches: int, seed: int = 1) -> Iterator[Batch]:
     """Write one batch under `folder` each time the next one is asked for.
 
-    The first holds three quarters of the orders; the others share the rest.
+    The first holds nine tenths of the orders; the others share the rest. The orders of the first were sold as fast as
+    those after it, so that only returns of its last ones are still to come.
     """
     rng = np.random.default_rng(seed)
     first = orders if batches == 1 else int(orders * FIRST_SHARE)
@@ -60,11 +62,13 @@ def land_batches(folder: Path, orders: int, batches: int, seed: int = 1) -> Iter
     price = np.clip(100 * np.exp(rng.normal(3.6, 0.8, orders)), 99, 500_000).astype(np.int64)
     cost = (price * rng.uniform(0.05, 0.25, orders)).astype(np.int64)
     sold_in = np.searchsorted(ends, np.arange(orders), side="right")
+    sold_in[:first] = -(np.arange(first)[::-1] * (batches - 1) // max(orders - first, 1))
     lateness = rng.choice(len(LATENESS), orders, p=LATENESS)
     never = batches
-    returned_in = np.where(rng.random(orders) < RETURN_RATE, sold_in + lateness, never)
+    returned_in = np.where(rng.random(orders) < RETURN_RATE, np.maximum(sold_in + lateness, 0), never)
     withdrawn = np.zeros(orders, dtype=bool)
 
+    arrived = 0
     (folder / "sales").mkdir(parents=True)
     (folder / "returns").mkdir()
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -88,7 +92,9 @@ def land_batches(folder: Path, orders: int, batches: int, seed: int = 1) -> Iter
             _returns(new_returns, cost, "insert"),
             _returns(leaving, cost, "delete"),
         )
-        yield Batch(number + 1, new_sales.size, new_returns.size, corrected.size, leaving.size)
+        batch = Batch(number + 1, arrived, new_sales.size, new_returns.size, corrected.size, leaving.size)
+        arrived += batch.changes
+        yield batch
 
 
 def _sales(ids: Ints, category: Ints, price: Ints, change: str) -> pa.Table:

@@ -35,6 +35,15 @@ class Comparison:
         """How many refreshes fit into one recompute."""
         return self.recompute_seconds / self.refresh_seconds
 
+    @property
+    def how(self) -> str:
+        """How the refresh found the rows that the batch meets."""
+        if self.report.method != "incremental":
+            return "first load" if self.report.method == "initial" else "computes all anew"
+        if self.report.rows_read > self.batch.before / 2:
+            return "scans"
+        return "looks rows up" if self.report.memory else "reads changes"
+
 
 def open_report(folder: Path) -> tuple[hr.Warehouse, hr.View]:
     """The report over the change files under `folder`; the first batch must have landed."""
@@ -47,7 +56,8 @@ def open_report(folder: Path) -> tuple[hr.Warehouse, hr.View]:
 def compare(view: hr.View, batch: Batch, step: Callable[[str], None]) -> Comparison:
     """Refresh the view, recompute it, and check that both hold the same rows.
 
-    The refresh keeps its result on disk; the recompute only hands its rows over, which is in its favour.
+    The refresh keeps its result on disk; the recompute only hands its rows over, which is in its favour. Both read the
+    change files; a recompute nets them first, for a row that was corrected is there three times.
     The rows are few, so EXCEPT ALL in both directions is done here instead of by two more Spark jobs.
     """
     step("Headrace refreshes")

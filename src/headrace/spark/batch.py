@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.ir.expr import Attr
 from headrace.ir.time import Reached
 from headrace.spark.catalyst import Catalyst, items
-from headrace.spark.from_spark import FIELD_KEY, tag
 from headrace.spark.leaves import leaves, over
-from headrace.spark.query import Query, renamed, source_of
+from headrace.spark.query import Query, renamed
 from headrace.spark.session import mend
 from headrace.spark.sources.source import SourceReader
+from headrace.spark.stand_in import FIELD_KEY, source_of, tag
 
 
 def batch_answer(spark: SparkSession, query: Query, sources: Mapping[str, SourceReader], at: Reached) -> DataFrame:

@@ -17,14 +17,16 @@ from headrace.spark.batch import batch_answer
 from headrace.spark.catalyst import Catalyst
 from headrace.spark.compare import Difference, differences
 from headrace.spark.delta_log import Table
-from headrace.spark.execute import Measures, Run, Watch
+from headrace.spark.execute import Run
 from headrace.spark.history import History
+from headrace.spark.measures import Measures, Watch
 from headrace.spark.memory import Budget, Memory, MemoryFull
-from headrace.spark.query import Open, Query, stand_in
+from headrace.spark.query import Open, Query
 from headrace.spark.schema import storable
 from headrace.spark.session import named_jobs, session_with, start_session
 from headrace.spark.settings import meaning
 from headrace.spark.sources.source import SourceReader
+from headrace.spark.stand_in import stand_in
 from headrace.spark.state import State
 
 

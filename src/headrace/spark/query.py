@@ -9,12 +9,12 @@ from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from headrace.errors import ConfigError, QueryError
 from headrace.ir.rel import Node
 from headrace.spark.catalyst import Catalyst, items
-from headrace.spark.from_spark import FIELD_KEY, SOURCE_KEY, Reader, tag
+from headrace.spark.from_spark import Reader
 from headrace.spark.leaves import kind, leaves, over
 from headrace.spark.names import is_command, parsed, quoted
 from headrace.spark.session import active, quiet_errors, reading_session
@@ -29,6 +29,7 @@ from headrace.spark.sources.automatic import (
 )
 from headrace.spark.sources.delta_table import DeltaTable
 from headrace.spark.sources.source import SourceDescription, SourceReader
+from headrace.spark.stand_in import source_of, stand_in
 
 Open = Callable[[str, SourceDescription], SourceReader]
 
@@ -202,19 +203,6 @@ class Query:
             at=what,
             hint=problem.hint,
         )
-
-
-def stand_in(session: SparkSession, name: str, schema: StructType) -> DataFrame:
-    """An empty relation that the optimiser keeps as a leaf and whose columns say where they come from."""
-    fields = [StructField(f.name, f.dataType, True, {SOURCE_KEY: name, FIELD_KEY: f.name}) for f in schema]
-    tagged = StructType(fields)
-    return session.createDataFrame(session.sparkContext.emptyRDD(), tagged)
-
-
-def source_of(leaf: Any) -> str | None:
-    """The name of the source that a leaf stands for."""
-    output = leaf.output() if kind(leaf) == "LogicalRDD" else None
-    return tag(output.apply(0), SOURCE_KEY) if output is not None and output.size() else None
 
 
 def renamed(c: Catalyst, plan: Any, places: Any, leaf: Any) -> Any:

@@ -60,7 +60,7 @@ class FolderReader(SourceReader):
     def __init__(self, name: str, folder: Folder, manifest: Path, spark: SparkSession) -> None:
         self.name = name
         self.folder = folder
-        self.path = Path(folder.path)
+        self.path = Path(folder.path).absolute()  # Java would look for a relative one elsewhere
         self.can_shrink = folder.changes
         self._spark = spark
         self._format = file_format(folder.format, name, spark, folder.changes, folder.options)
@@ -154,8 +154,7 @@ class FolderReader(SourceReader):
         ).newInstance()
 
     def _made(self, paths: Sequence[Path], catalyst: Catalyst) -> Any:
-        files = [f.absolute() for f in paths]
-        return catalyst.files(self._format.kind, files, self._format.stored(self.schema), self._format.options)
+        return catalyst.files(self._format.kind, paths, self._format.stored(self.schema), self._format.options)
 
     def _paths(self, since: int, until: int) -> list[Path]:
         return [self.path / f.path for f in self._files[since:until]]
