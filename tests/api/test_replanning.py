@@ -105,9 +105,17 @@ def test_another_goal_begins_with_what_it_wants(lake: Lake) -> None:
 
 
 def test_plans_are_made_again_only_for_other_sizes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in another process either."""
     made: list[int] = []
     better = replanning._better
     monkeypatch.setattr(replanning, "_better", lambda *given: made.append(1) or better(*given))
-    for _ in range(6):
+    for turn in range(7):
         lake.refreshed(1_000)
+        if turn == 4:
+            lake.view = lake.opened()
     assert len(made) == 1
+    for _ in range(3):
+        lake.refreshed(100)
+    assert len(made) == 1, "what is new is alike only for two runs"
+    lake.refreshed(100)
+    assert len(made) == 2

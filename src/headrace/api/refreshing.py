@@ -343,6 +343,7 @@ class Refreshing:
                     "states": {n: s.table.version for n, s in view._states.items()},
                     "fingerprint": view._planner.fingerprint,
                     "kept_by": replanning.kept_by(view),
+                    "decided": view._decided or (last or {}).get("decided"),
                     "settings": self.settings,
                     "paces": pace.runs,
                     "step_paces": pace.steps,

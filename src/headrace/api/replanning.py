@@ -139,14 +139,14 @@ def keep(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Ke
     data, runs = _usual(view, last, until)
     if runs < _ALIKE:
         return there(view, last)
-    of = ("usual", frozenset(last["states"]))
-    kept = recalled(view._planned, data, of)
-    if kept is None:
-        kept, waits = _better(view, last, data, until, runs)
-        if not waits:
-            view._planned.append(Remembered(data, of, kept))
-    assert isinstance(kept, tuple)
-    return kept
+    decided = last.get("decided")
+    if decided is None or decided["of"] != sorted(last["states"]) or not _near(_restored(decided), data):
+        decided = _decided(view, last, data, until)
+    view._decided = decided
+    if decided["keep"] is None or runs < decided["after"]:
+        return there(view, last)
+    by_cost = view._planner.by_cost
+    return tuple(by_cost.state(by_cost.by_name[n]) for n in decided["keep"])
 
 
 def kept_by(view: View) -> str:
@@ -186,11 +186,23 @@ def _cheapest(view: View, last: Mapping[str, Any] | None, until: Reached) -> tup
     return kept
 
 
-def _better(
-    view: View, last: Mapping[str, Any], data: Data, until: Reached, runs: int
-) -> tuple[tuple[Kept, ...], bool]:
-    """The states for changes that have come so many times, and whether others would be better once they have come more
-    often."""
+def _decided(view: View, last: Mapping[str, Any], data: Data, until: Reached) -> dict[str, Any]:
+    """Which states to keep for changes that are usual, None for those that are there, and after how many runs like
+    them; as plain data, for the next process should not have to plan again."""
+    kept, after = _better(view, last, data, until)
+    names = None if kept is None else sorted(k.name for k in kept)
+    sizes = {n: [a.before, a.inserts, a.deletes] for n, a in data.items()}
+    return {"for": sizes, "of": sorted(last["states"]), "keep": names, "after": after}
+
+
+def _restored(decided: Mapping[str, Any]) -> Data:
+    """What a decision was made for."""
+    return {n: Arriving(before, came, 0.0, left) for n, (before, came, left) in decided["for"].items()}
+
+
+def _better(view: View, last: Mapping[str, Any], data: Data, until: Reached) -> tuple[tuple[Kept, ...] | None, float]:
+    """The states that are clearly better for some changes than those that are there, and how many times such must have
+    come before the better ones are bought."""
     have = there(view, last)
     by_cost, problem = view._planner.by_cost, refresh(data)
     models, names = [model(view, data, until, last, memory=_room(view))], [k.name for k in have]
@@ -199,13 +211,12 @@ def _better(
     preferred = [k.name for k in view._planner.preferred]
     planned = by_cost.plan(problem, models, have=names, known=[preferred, names], seconds=_SHORT)
     best = _seconds(planned.choice.best.runs[0], correction)
-    if best > _WORTH * now:
-        return have, False
+    if best == inf or best > _WORTH * now:
+        return None, 0
     if {k.name for k in planned.kept[0]} <= set(names):
-        return planned.kept[0], False
+        return planned.kept[0], 0
     anew = correction.expected(FULL, by_cost.judged(problem, models, (), ("recompute",)).total)
-    waits = (now - best) * runs < anew
-    return (have if waits else planned.kept[0]), waits
+    return planned.kept[0], anew / (now - best)
 
 
 def _seconds(run: Valuation, correction: Correction) -> float:
