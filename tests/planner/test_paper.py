@@ -79,6 +79,9 @@ class Scanned:
     def finds(self, asked: Count, among: Count) -> bool:
         return False
 
+    def idle(self) -> float:
+        return 0.0
+
     def indexed(self, change: Count) -> float:
         raise AssertionError(change)
 

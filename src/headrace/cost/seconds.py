@@ -51,6 +51,10 @@ class Seconds:
         fixed = self.prices.job if large else self.prices.driver_step
         return fixed + saved(size, self.prices, large=large).seconds
 
+    def idle(self) -> float:
+        """Its version is looked up, and its folder looked through."""
+        return self.prices.operator + self.prices.open_file
+
     def publish(self, size: Estimate, result: Estimate, *, replaces: bool, growing: bool) -> float:
         """A step that makes a result visible: all of it, or its change."""
         large = _large(size, result)

@@ -121,6 +121,9 @@ class TupleModel:
     def save(self, size: Tuples) -> float:
         return _WRITTEN * size.rows
 
+    def idle(self) -> float:
+        return 0.0
+
     def publish(self, size: Tuples, result: Tuples, *, replaces: bool, growing: bool) -> float:
         return _WRITTEN * (size.rows if replaces or growing else size.rows + 0.5 * result.rows)
 

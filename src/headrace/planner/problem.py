@@ -184,6 +184,9 @@ class Model(Protocol[S]):
     def save(self, size: S) -> float:
         """What a step costs that holds, keeps or adds rows to a state."""
 
+    def idle(self) -> float:
+        """What a state costs in a run that changes nothing in it."""
+
     def publish(self, size: S, result: S, *, replaces: bool, growing: bool) -> float:
         """What it costs to make a result visible: all of it, or its change."""
 

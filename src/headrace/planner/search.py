@@ -397,7 +397,7 @@ class Valuation:
             options: list[Work] = []
             if tvr in self.keeping.had:
                 cost, way = (0.0, _READ) if change is None else self.computed(change)
-                saved = 0.0 if change is None else graph.model.save(graph.size(change))
+                saved = graph.model.idle() if change is None else graph.model.save(graph.size(change))
                 options.append(Work(cost + saved, change, way, False))
             if (change is not None and self.keeping.rebuilds) or not options:
                 anew = graph.operator(tvr)

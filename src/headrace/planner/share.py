@@ -377,7 +377,7 @@ class _Unshared:
         graph, weight = self.sharing.graphs[run], self.sharing.weights[run]
         change = graph.change(tvr)
         if change is None or before.cost == inf:
-            return before
+            return replace(before, cost=before.cost + weight * graph.model.idle())
         key = (run, change, True)
         cost = before.cost + self._plan(key).cost + weight * graph.model.save(graph.size(change))
         return _Plan(cost, (key, *before.reads), before.kept)
