@@ -24,6 +24,7 @@ from headrace.ir.rel import (
     Filter,
     Finish,
     Generate,
+    Head,
     Join,
     Keys,
     Limit,
@@ -35,6 +36,7 @@ from headrace.ir.rel import (
     Partials,
     Project,
     Restrict,
+    Shortfall,
     Snapshot,
     Source,
     Union,
@@ -138,6 +140,12 @@ class Pricing:
                 return self.sorted(inputs[0], spread=bool(partition)) + self.cpu(output.rows * p.project_row)
             case Limit():
                 return self.cpu(inputs[0].rows * p.project_row + output.rows * p.sort_row) + self.stage()
+            case Head():
+                both = Estimate(inputs[0].rows + inputs[1].rows, width=output.width)
+                first = self.cpu(both.rows * p.project_row + inputs[0].rows * p.sort_row) + self.stage()
+                return self.grouped(both, both, p.consolidate_row, keyed=True) + first
+            case Shortfall():
+                return self.grouped(inputs[0], output, p.aggregate_row, keyed=False)
             case Opaque():
                 return self.sorted(Estimate(sum(i.rows for i in inputs), width=output.width), spread=True)
             case Probe():
@@ -146,7 +154,7 @@ class Pricing:
                 return self.cpu(inputs[0].rows * p.lookup_row + output.rows * p.found_row)
             case AccumulateFound():
                 return self.cpu(inputs[0].rows * (p.lookup_row + p.project_row) + output.rows * p.found_row)
-        return NOTHING  # Negate, Measured, Provided
+        return NOTHING  # Negate, Measured, Provided, Fallback
 
     def scanned(self, rows: Estimate, each: float) -> Cost:
         p = self.prices

@@ -15,14 +15,13 @@ each run; judging another set of states is then mere adding up.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
 
-from headrace.ir.rel import Constant, Delta, Keys, Node, Rel, Snapshot, Source, Union
+from headrace.ir.rel import Constant, Delta, Fallback, Keys, Node, Rel, Snapshot, Source, Union
 from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.memo.props import Facts
 from headrace.planner.problem import AnyModel
@@ -44,15 +43,17 @@ from headrace.planner.space import (
 
 @dataclass(frozen=True)
 class Way:
-    """One way to have a point: what its operations cost, and the points that they read with how often."""
+    """One way to have a point: what its operations cost, and the points that they read with how often: less than once
+    what is only read at times."""
 
     cost: float
-    reads: tuple[tuple[Point, int], ...]
+    reads: tuple[tuple[Point, float], ...]
     program: Program | None = None
     rules: Rules = ()
 
 
 _READ = Way(0.0, ())
+_SELDOM = 0.001  # runs in which a fallback is needed, of one that is hardly expected to be
 MERGED: Rules = (("merge_delta",),)
 
 
@@ -127,9 +128,9 @@ class Graph:
             self._scans[point] = self.model.scan(self.size(point))
         return self._scans[point]
 
-    def several(self, point: Point, once: float, times: int) -> float:
+    def several(self, point: Point, once: float, times: float) -> float:
         """What it costs that one relation reads a point several times: it is computed each time, or once and held."""
-        if self.space.tvrs[point.tvr].leaf:
+        if self.space.tvrs[point.tvr].leaf or times < 1:
             return times * once
         return min(times * once, once + self.model.save(self.size(point)) + times * self.scan(point))
 
@@ -205,24 +206,46 @@ class Graph:
         live = self.live(program, since, until)
         if live is None:
             return
-        cost, sizes, reads = 0.0, dict[int, Any](), []
+        sizes, prices, reads = dict[int, Any](), dict[int, float](), dict[int, list[Point]]()
         last = len(program.operations) - 1
         for number, kept in sorted(live.items()):
             operation = program.operations[number]
             inputs = []
+            reads[number] = []
             for i in kept:
                 if i.operation is not None:
                     inputs.append(sizes[i.operation])
                     continue
                 read = self.read(i, since, until, point, anew=anew)
                 assert read is not None
-                reads.append(read)
+                reads[number].append(read)
                 inputs.append(self.size(read))
             node = narrowed(operation.node, operation.inputs, kept)
             whole = number == last and point.kind != CHANGE
             sizes[number] = self.size(point) if whole else self.model.estimate(node, tuple(inputs))
-            cost += self.model.price(node, tuple(inputs), sizes[number])
-        yield Way(cost, tuple(Counter(reads).items()), program, program.rules)
+            prices[number] = self.model.price(node, tuple(inputs), sizes[number])
+        done = self._done(program, live, sizes)
+        times: dict[Point, float] = {}
+        for number, points in reads.items():
+            for read in points:
+                times[read] = times.get(read, 0.0) + done[number]
+        yield Way(sum(p * done[n] for n, p in prices.items()), tuple(times.items()), program, program.rules)
+
+    def _done(
+        self, program: Program, live: Mapping[int, tuple[Input, ...]], sizes: Mapping[int, Any]
+    ) -> dict[int, float]:
+        """How often each operation is done: once, or what only a fallback asks for as often as it is needed."""
+        done = {max(live): 1.0}
+        for number, kept in sorted(live.items(), reverse=True):
+            for place, i in enumerate(kept):
+                if i.operation is not None:
+                    node, often = program.operations[number].node, done[number]
+                    if isinstance(node, Fallback) and place == 0:
+                        needed = kept[1].operation
+                        assert needed is not None
+                        often *= min(max(sizes[needed].rows, _SELDOM), 1.0)
+                    done[i.operation] = max(done.get(i.operation, 0.0), often)
+        return done
 
     def live(self, program: Program, since: Moved, until: Moved) -> dict[int, tuple[Input, ...]] | None:
         """The operations that are done, each with those of its inputs that are not empty; None where there are none.
@@ -423,9 +446,9 @@ class Valuation:
         found = [self.upkeep(i) for i in sorted(self.keeping.keep)]
         return [w for w in (*found, *((self.delivery,) if self.keeping.delivers else ())) if w.point is not None]
 
-    def uses(self) -> Counter[Point]:
+    def uses(self) -> dict[Point, float]:
         """How often each point is read that is neither in a state nor held; each that is computed counts once."""
-        found: Counter[Point] = Counter()
+        found: dict[Point, float] = {}
         done: set[Point] = set()
 
         def visit(point: Point, way: Way) -> None:
@@ -433,7 +456,7 @@ class Valuation:
                 done.add(point)
                 for read, times in way.reads:
                     if self.reading(read) is None:
-                        found[read] += times
+                        found[read] = found.get(read, 0.0) + times
                         visit(read, self.value(read)[1])
 
         for work in self.work():

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from headrace.errors import InternalError
 from headrace.faults import effect
-from headrace.ir.empty import without_empty
+from headrace.ir.empty import without_empty, without_fallbacks
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
@@ -154,11 +154,13 @@ class Run:
 
     def _left(self, step: Step) -> Step | None:
         """What is left of a step once rows are known that earlier ones did not find; None where it is nothing. A small
-        step is done as it is, for its plan is known."""
+        step is done as it is, for its plan is known; but a fallback that is not needed is never computed."""
         if self._loading or (isinstance(step, Publish) and step.replace) or (isinstance(step, Keep) and step.base):
             return step
         rel, none = without_empty(step.rel, lambda leaf: isinstance(leaf, Ref) and not self._rows[leaf.step])
-        if rel is not None and (rel is step.rel or self._reads(step) <= SMALL):
+        if rel is not None and rel is not step.rel and self._reads(step) <= SMALL:
+            rel, none = without_fallbacks(step.rel, lambda ref: not self._rows[ref.step]), frozenset[int]()
+        if rel is step.rel:
             return step
         self.measures.rows |= dict.fromkeys(none, 0)
         return None if rel is None else replace(step, rel=rel)
