@@ -460,17 +460,18 @@ class Catalyst:
         """The sort keys of a window operator, as a Seq."""
         return self._script.call(window, "orderSpec")
 
-    def running(self, sums: Mapping[Attr, Attr], keys: Any, plan: Any) -> Any:
-        """Each row with sums of its own values and of those of all rows before it, in an order given as a Seq of sort
-        keys that no two rows agree in. All rows come together in one partition."""
+    def running(self, sums: Mapping[Attr, Attr], among: Attr, keys: Any, plan: Any) -> Any:
+        """Each row with sums of its own values and of those of all rows before it that are equal in ``among``, in an
+        order given as a Seq of sort keys in which no two rows agree."""
         first, last = (self._script.module(f"{_EXPRESSION}.{name}") for name in ("UnboundedPreceding", "CurrentRow"))
         rows = self._script.module(f"{_EXPRESSION}.RowFrame")
         frame = self._expression("SpecifiedWindowFrame", rows, first, last)
-        spec = self._expression("WindowSpecDefinition", self.nil, keys, frame)
+        partition = self.seq([self.attr(among)])
+        spec = self._expression("WindowSpecDefinition", partition, keys, frame)
         made = []
         for attr, value in sums.items():
             made.append(self.named(attr, self._expression("WindowExpression", self._sum(value), spec)))
-        return self._plan("Window", self.seq(made), self.nil, keys, plan, self.none)
+        return self._plan("Window", self.seq(made), partition, keys, plan, self.none)
 
     def limit(self, count: int | None, skip: int, plan: Any) -> Any:
         if skip:

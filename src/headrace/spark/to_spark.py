@@ -55,7 +55,7 @@ from headrace.spark.catalyst import Catalyst, name_of
 from headrace.spark.frames import Frame
 from headrace.spark.memory import Held
 
-_COPIES = ("part", "whole", "had", "now", "copies", "before", "after")
+_COPIES = ("part", "whole", "had", "now", "copies", "before", "after", "every")
 
 
 class Compiler:
@@ -457,7 +457,7 @@ class Compiler:
         first: those that are kept, and as many others. In their order the copies before each tell how many of it are
         among the first."""
         c, keys = self.c, [self.c.attr(a) for a in h.attrs]
-        part, whole, had, now, copies, before, after = (Attr(n, n, "bigint") for n in _COPIES)
+        part, whole, had, now, copies, before, after, every = (Attr(n, n, "bigint") for n in _COPIES)
         both: list[Any] = []
         for frame in (self.compile(i).with_weight() for i in h.inputs):
             weight = c.attr(frame.weight)  # type: ignore[arg-type]
@@ -469,8 +469,10 @@ class Compiler:
         kept = c.sort_key(c.sql(f"{name_of(had)} > 0L"), descending=True)
         plan = c.filter(f"{name_of(had)} > 0L OR {name_of(now)} > 0L", plan)
         plan = c.limit(2 * h.count, 0, c.sort(c.seq([kept, *order]), plan, everywhere=True))
-        plan = c.project([*keys, c.attr(had), c.named(copies, f"greatest({name_of(now)}, 0L)")], plan)
-        plan = c.running({before: had, after: copies}, c.seq(order), plan)
+        # Spark warns of a window over everything, which these few rows are not worth.
+        new = [c.named(copies, f"greatest({name_of(now)}, 0L)"), c.named(every, f"{name_of(had)} * 0L")]
+        plan = c.project([*keys, c.attr(had), *new], plan)
+        plan = c.running({before: had, after: copies}, every, c.seq(order), plan)
         weight = c.weight()
         made = c.named(weight, _moved(h.count, *(name_of(a) for a in (had, copies, before, after))))
         plan = c.filter(c.not_zero(weight), c.project([*keys, made], plan))
