@@ -469,7 +469,7 @@ class Compiler:
         kept = c.sort_key(c.sql(f"{name_of(had)} > 0L"), descending=True)
         plan = c.filter(f"{name_of(had)} > 0L OR {name_of(now)} > 0L", plan)
         plan = c.limit(2 * h.count, 0, c.sort(c.seq([kept, *order]), plan, everywhere=True))
-        # Spark warns of a window over everything, which these few rows are not worth.
+        # A column in which all rows are equal: of a window without one Spark warns each time.
         new = [c.named(copies, f"greatest({name_of(now)}, 0L)"), c.named(every, f"{name_of(had)} * 0L")]
         plan = c.project([*keys, c.attr(had), *new], plan)
         plan = c.running({before: had, after: copies}, every, c.seq(order), plan)
