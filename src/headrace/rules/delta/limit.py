@@ -15,7 +15,7 @@ first; of z more copies may leave than L has, which leaves none of it in F. Whil
 than old L, and A need not be kept at all.
 
 Breaks where what is left of old L + ΔA is taken for the first rows: of 1, 2, 3, 4 the first two are 1 and 2; when 1
-leaves and 9 comes, 2 and 9 are left, and the first two are 2 and 3. DESIGN §4.
+leaves and 9 comes, 2 and 9 are left, and the first two are 2 and 3. (DESIGN §4 recomputes every LIMIT.)
 """
 
 from __future__ import annotations
