@@ -19,6 +19,7 @@ from headrace.cli import app
 from .conftest import Shop
 
 VIEWS = ["city_revenue", "daily_revenue", "top_customers"]
+REST = "CREATE MATERIALIZED VIEW rest AS SELECT * FROM daily_revenue ORDER BY revenue DESC LIMIT 5 OFFSET 10"
 
 
 def truth(shop: Shop) -> dict[str, tuple[int, str]]:
@@ -76,16 +77,18 @@ def test_run_takes_names_as_sparks_command_does(shop: Shop) -> None:
 
 
 def test_dry_run_says_how_each_view_will_be_maintained(shop: Shop) -> None:
+    rest = shop.define("rest.sql", REST)
     told = {line["name"]: line for line in shop.json("dry-run")}
-    assert sorted(told) == VIEWS
+    assert sorted(told) == sorted([*VIEWS, "rest"])
     assert {told[n]["maintained"] for n in VIEWS} == {"incremental"}
-    assert told["daily_revenue"]["recomputed"] == []
+    assert all(told[n]["recomputed"] == [] for n in VIEWS)
     assert told["city_revenue"]["reads"] == ["daily_revenue"]
-    (part,) = told["top_customers"]["recomputed"]
+    (part,) = told["rest"]["recomputed"]
     assert part["operator"] == "Limit"
     shown = shop.headrace("dry-run").stdout
-    assert "Limit: a LIMIT has no key" in shown
+    assert "Limit: a LIMIT with OFFSET" in shown
     assert "nothing was run" in shown
+    rest.unlink()
 
 
 def test_status_tells_what_waits(shop: Shop) -> None:
@@ -153,15 +156,18 @@ def test_explain_a_view_in_three_ways(shop: Shop) -> None:
     (data,) = shop.json("explain", "top_customers")
     assert data["view"] == "top_customers"
     assert data["seconds"]["initial"] > 0
-    assert [o["method"] for o in data["operators"] if o["operator"] == "Limit"] == ["recompute"]
+    assert [o["method"] for o in data["operators"] if o["operator"] == "Limit"] == ["top n"]
     assert all(s["bytes"] > 0 for s in data["states"])
     assert shop.headrace("explain", "top_customers", "--dot").stdout.startswith('digraph "top_customers" {')
     shown = shop.headrace("explain", "top_customers").stdout
-    assert "Limit is recomputed: a LIMIT has no key" in shown
+    assert "is recomputed" not in shown
     assert "for the next delta" in shown
     assert "from scratch" in shown
     assert all(s["name"] in shown for s in data["states"])
     assert shop.error("explain", "nothing") == "VIEW_UNKNOWN"
+    rest = shop.define("rest.sql", REST)
+    assert "Limit is recomputed: a LIMIT with OFFSET" in shop.headrace("explain", "rest").stdout
+    rest.unlink()
 
 
 def test_explain_a_query_in_a_file(

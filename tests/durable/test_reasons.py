@@ -167,7 +167,7 @@ def test_asked_for(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["INCREMENTAL", "INCREMENTAL STRICT"])
 def test_a_view_that_never_is_incremental(spark: SparkSession, tmp_path: Path, policy: str) -> None:
     warehouse = Scene(spark, tmp_path).view().warehouse
-    limited = "SELECT * FROM orders ORDER BY amount LIMIT 3"
+    limited = "SELECT * FROM orders ORDER BY amount LIMIT 3 OFFSET 1"
     with pytest.raises(hr.QueryError) as caught:
         warehouse.view("top", limited, refresh_policy=policy)
     assert caught.value.code == "NEVER_INCREMENTAL"

@@ -127,7 +127,7 @@ def test_the_report_tells_rows_and_methods(spark: SparkSession, tmp_path: Path) 
     case = Maintained(spark, tmp_path, {"t": T})
     changed(case)
     view = case.warehouse.view(
-        "v", "SELECT * FROM (SELECT s, count(*) AS c FROM t WHERE k > 1 GROUP BY s) ORDER BY s LIMIT 1"
+        "v", "SELECT * FROM (SELECT s, count(*) AS c FROM t WHERE k > 1 GROUP BY s) ORDER BY s LIMIT 1 OFFSET 1"
     )
     view.refresh()
     case["t"].change(insert=rows(5, 1), delete=rows(2))

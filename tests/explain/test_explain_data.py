@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from headrace.planner.dot import dot
 
-LIMITED = "SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer ORDER BY amount LIMIT 2"
+LIMITED = "SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer ORDER BY amount LIMIT 2 OFFSET 1"
 
 
 def test_the_same_facts_as_data(spark: SparkSession, tmp_path: Path) -> None:

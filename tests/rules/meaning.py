@@ -13,17 +13,20 @@ from itertools import product
 from typing import Any
 
 from headrace.ir.aggregate import Call, Merging
-from headrace.ir.expr import Attr, Equal, Expr
+from headrace.ir.expr import Attr, Equal, Expr, SortKey
 from headrace.ir.rel import (
     COUNTED,
+    LACKING,
     Accumulate,
     Aggregate,
     Consolidate,
     Delta,
     Expand,
+    Fallback,
     Filter,
     Finish,
     Generate,
+    Head,
     Join,
     Keys,
     Limit,
@@ -36,6 +39,7 @@ from headrace.ir.rel import (
     Provided,
     Rel,
     Restrict,
+    Shortfall,
     Snapshot,
     Source,
     Union,
@@ -140,9 +144,15 @@ class Meaning:
             case Window(partition=partition, handle=handle):
                 return _window(bags[0], partition, handle)
             case Limit(order=order, skip=skip, count=count):
-                rows = sorted(_plain(bags[0]), key=lambda r: [_sortable(_eval(k.expr, r)) for k in order] + [_all(r)])
                 end = None if count is None else skip + count
-                return Counter(row(r) for r in rows[skip:end])
+                return Counter(row(r) for r in _ordered(bags[0], order)[skip:end])
+            case Head(order=order, count=count):
+                return _head(*bags, order, count)
+            case Shortfall():
+                net = bags[0].total()
+                return Counter({row({LACKING.id: -net}): 1}) if net < 0 else Counter()
+            case Fallback():
+                return bags[0] if bags[1] else Counter()
             case Keys(on=on):
                 found: Bag = Counter()
                 for bag, attrs in zip(bags, on, strict=True):
@@ -181,6 +191,24 @@ def _map(bag: Bag, function: Callable[[dict[str, Any]], Iterable[Mapping[str, An
 def _plain(bag: Bag) -> list[dict[str, Any]]:
     assert all(w > 0 for w in bag.values()), "a snapshot has a row of negative weight"
     return [dict(r) for r, w in bag.items() for _ in range(w)]
+
+
+def _place(values: Mapping[str, Any], order: tuple[SortKey, ...]) -> list[Any]:
+    """What a row is sorted by; no two rows that differ have the same."""
+    return [*(_sortable(_eval(k.expr, values)) for k in order), _all(values)]
+
+
+def _ordered(bag: Bag, order: tuple[SortKey, ...]) -> list[dict[str, Any]]:
+    return sorted(_plain(bag), key=lambda r: _place(r, order))
+
+
+def _head(kept: Bag, change: Bag, order: tuple[SortKey, ...], count: int) -> Bag:
+    both = Counter(kept)
+    both.update(change)
+    rows = _ordered(Counter({r: w for r, w in both.items() if w > 0}), order)
+    places = [_place(r, order) for r in _plain(kept)]
+    near = [r for r in rows if sum(p < _place(r, order) for p in places) < count]
+    return minus(Counter(row(r) for r in near[:count]), kept)
 
 
 def _tuples(keys: Bag) -> list[list[Any]]:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from headrace.ir.expr import Column, Equal, ref
+from headrace.ir.expr import Column, Equal, SortKey, ref
 from headrace.ir.rel import (
     Accumulate,
     Aggregate,
@@ -24,6 +24,7 @@ from headrace.ir.rel import (
     Finish,
     Join,
     Keys,
+    Limit,
     Negate,
     Node,
     PairJoin,
@@ -42,6 +43,7 @@ from headrace.memo.memo import Memo
 from headrace.memo.tvr import Tvr
 from headrace.planner.explore import Engine, tvrs
 from headrace.rules import DELTA, INTER, RELATIONAL, RULES, VERSION
+from headrace.rules.delta.limit import take_first
 from headrace.rules.hov import without
 from rules import examples as e
 from rules.meaning import Bag, Meaning, row
@@ -70,6 +72,10 @@ OPERATORS: dict[str, Node] = {
     "window": e.RANKED,
     "window over everything": e.OVERALL,
     "limit": e.FIRST,
+    "limit to one": replace(e.FIRST, count=1),
+    "limit to none": replace(e.FIRST, count=0),
+    "limit to many": replace(e.FIRST, count=5),
+    "limit of a join": Limit(e.PAIR, (SortKey(ref(e.Y), False, True),), 0, 3),
     **{f"{kind} join": e.pair_join(kind) for kind in KINDS},
     **{f"{kind} join with a residual": e.pair_join(kind, equi=False) for kind in KINDS},
     **{f"{kind} join without an equality": e.pair_join(kind, keyed=False) for kind in KINDS},
@@ -191,6 +197,8 @@ EXPLORED: dict[str, Node] = {
         (Equal(ref(e.K), ref(e.J)), Equal(ref(e.Y), ref(e.U))),
         (),
     ),
+    "limit over a sum": Limit(e.grouped(e.call("sum")), (SortKey(ref(e.call("sum").attr), True, False),), 0, 2),
+    "limit below a join": Join((e.FIRST, e.T), (Equal(ref(e.K), ref(e.J)),), ()),
     "window over a join": Window(e.PAIR, (e.K,), (e.N,), "row_number() over (partition by k order by x)", e.numbered),
 }
 
@@ -290,6 +298,22 @@ def sums_of_one_side(aggregate: Aggregate, memo: Memo) -> Node:
     return Aggregate(Join((few, join.members[1]), join.equals, ()), aggregate.keys, aggregate.calls)
 
 
+def first_of_what_is_known(limit: Limit, memo: Memo) -> Node:
+    """First rows from those that were and from what changes: when one of them leaves, none takes its place."""
+    (head,) = take_first(limit, memo)
+    assert isinstance(head, Provided)
+    return head.input  # type: ignore[return-value]
+
+
+def first_that_came(limit: Limit, memo: Memo) -> Node:
+    """The place of one that leaves is given to a row that comes, though others that were there are before it."""
+    kept = Snapshot(memo.find(limit), OLD)
+    came = Restrict(
+        Snapshot(limit.input, NEW), limit.attrs, Keys((kept, Delta(limit.input, OLD, NEW)), (limit.attrs,) * 2)
+    )
+    return union(limit.with_inputs((came,)), Negate(kept))
+
+
 TRIANGLE = Join((e.S, e.T, e.R), (*e.CHAIN.equals, Equal(ref(e.X), ref(e.V))), ())
 
 MISTAKES = {
@@ -299,6 +323,8 @@ MISTAKES = {
     "a distinct of the delta": (OPERATORS["finish of a distinct"], distinct_of_delta),
     "a maximum merged under deletes": (e.partials(e.call("max")), merged_under_deletes),
     "a window over new rows only": (e.RANKED, window_of_delta),
+    "first rows of what is known": (e.FIRST, first_of_what_is_known),
+    "first rows of what came": (e.FIRST, first_that_came),
     "an outer join by its left side alone": (e.pair_join("left outer"), padded_once),
 }
 

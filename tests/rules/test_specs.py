@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headrace.ir.expr import Column, Equal, ref
-from headrace.ir.rel import Aggregate, Join, Node, Partials, Project, Union
+from headrace.ir.expr import Attr, Column, Equal, ref
+from headrace.ir.rel import Aggregate, Join, Limit, Node, Partials, Project, Source, Union
 from headrace.ir.show import describe, tree
 from headrace.memo.memo import Memo
 from headrace.planner.explore import Engine
@@ -30,6 +31,8 @@ SHARED = Join(
     (Equal(ref(e.K), ref(e.J)), Equal(ref(e.Y), ref(e.U)), Equal(ref(e.X), ref(e.V))),
     (),
 )
+
+MAPS = Source("m", (Attr("m", "m", "map<int,int>"),), ("m",))
 
 # For each rule: what it applies to, and a twin that differs in just what stops it.
 CASES: dict[str, list[tuple[str, Node]]] = {
@@ -83,6 +86,17 @@ CASES: dict[str, list[tuple[str, Node]]] = {
     "rejoin_left": [
         ("a left anti join without an equality", e.pair_join("left anti", keyed=False)),
         ("a full outer join without an equality", e.pair_join("full outer", keyed=False)),
+    ],
+    "take_first": [
+        ("a limit, while the input grows", e.FIRST),
+        ("a limit that skips rows", replace(e.FIRST, skip=1)),
+    ],
+    "take_first_or_all": [
+        ("a limit", e.FIRST),
+        ("a limit that skips rows", replace(e.FIRST, skip=1)),
+        ("a limit to very many", replace(e.FIRST, count=1_000_000)),
+        ("all but the first", replace(e.FIRST, skip=1, count=None)),
+        ("a column that only its text orders", Limit(MAPS, (), 0, 2)),
     ],
     "recompute_operator": [("a limit", e.FIRST), ("an aggregate by itself", Aggregate(e.S, (e.K,), ()))],
     "take_difference": [("a join", e.PAIR), ("a source, whose delta is read", e.S)],

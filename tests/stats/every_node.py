@@ -39,7 +39,9 @@ from headrace.ir.rel import (
     Constant,
     Delta,
     EvalPython,
+    Fallback,
     Finish,
+    Head,
     Keys,
     Load,
     Measured,
@@ -51,6 +53,7 @@ from headrace.ir.rel import (
     Partials,
     Provided,
     Restrict,
+    Shortfall,
     Snapshot,
 )
 from headrace.ir.time import NEW, OLD
@@ -89,6 +92,9 @@ NODES: dict[str, Node] = {
     "window": RANKED,
     "window over all": OVERALL,
     "limit": FIRST,
+    "head": Head(S, Negate(S), FIRST.order, FIRST.ties, 2),
+    "shortfall": Shortfall(S),
+    "fallback": Fallback(S, Shortfall(S)),
     "opaque": Opaque((S, T), (K, X), "?"),
     "old": Snapshot(S, OLD),
     "new": Snapshot(S, NEW),

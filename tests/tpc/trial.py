@@ -17,8 +17,8 @@ from tpc.answers import Answers
 from tpc.queries import Query
 from tpc.schedule import Ledger, deliver, histories, sizes
 
-# Operators that have no key may be recomputed as a whole: LIMIT, and a window over everything. What else a
-# query may recompute is listed here, with the reason.
+# A window over everything has no key and may be recomputed as a whole. What else a query may recompute is listed here,
+# with the reason.
 MAY_RECOMPUTE: dict[tuple[str, int], dict[str, str]] = {
     ("h", 15): {"Aggregate": "max() over all groups, which also change: a maximum that leaves is not in the state"},
     ("ds", 23): {"Aggregate": "max() over all groups, as above"},
@@ -83,13 +83,13 @@ class Trial:
 
 
 def kind(entry: Any) -> str:
-    """The kind of operator that an entry of `recomputed` is about: it prints as `Limit 10 by …`."""
+    """The kind of operator that an entry of `recomputed` is about: it prints as `Window sum(…) …`."""
     return str(entry.operator).split(maxsplit=1)[0]
 
 
 def recomputable(query: Query) -> set[str]:
     """The operators that have no key in this query, and those it is forgiven."""
-    allowed = {"Limit"} | MAY_RECOMPUTE.get((query.benchmark, query.number), {}).keys()
+    allowed = {*MAY_RECOMPUTE.get((query.benchmark, query.number), {})}
     if re.search(r"OVER\s*\((?!\s*PARTITION)", query.sql, re.IGNORECASE):
         allowed.add("Window")
     return allowed

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from headrace.cost.operators import NOTHING, RECORD, Cost, Pricing
 from headrace.cost.prices import Prices
+from headrace.ir.empty import without_fallbacks
 from headrace.ir.near import Near
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
 from headrace.ir.probe import Index, indexes
-from headrace.ir.rel import Delta, Load, Node, Ref, Rel, Snapshot, Source
+from headrace.ir.rel import Delta, Fallback, Load, Node, Ref, Rel, Snapshot, Source
 from headrace.ir.time import NEW, OLD
 from headrace.ir.walk import leaves, nodes
 from headrace.stats.cardinality import Estimate, Known, estimate_tree
@@ -123,7 +124,7 @@ class _PlanPricing:
 
     def _step(self, step: Step) -> Cost:
         out = self.steps.add(step)
-        large = self._reads(step) > SMALL
+        large = self._reads(step, without_fallbacks(step.rel)) > SMALL
         cost = self._tree(step.rel, Pricing(self.prices, large)) + self._fixed(large)
         match step:
             case Pin() | Remember():
@@ -146,12 +147,12 @@ class _PlanPricing:
     def _estimate(self, rel: Rel) -> Estimate:
         return self.steps.of(rel)
 
-    def _reads(self, step: Step) -> float:
-        """The rows that a step reads: which says where it is computed."""
+    def _reads(self, step: Step, rel: Rel | None) -> float:
+        """The rows that a step reads for a tree: which says where it is computed."""
         total = 0.0
         if isinstance(step, Publish) and not step.replace and not step.growing and self.result is not None:
             total += self.result.before
-        return total + sum(self._estimate(leaf).rows for leaf in leaves(step.rel))
+        return total + sum(self._estimate(leaf).rows for leaf in (leaves(rel) if rel is not None else ()))
 
     def _tree(self, rel: Rel, pricing: Pricing) -> Cost:
         """A tree with all below it. What is used twice is computed twice: Spark does so too."""
@@ -161,6 +162,8 @@ class _PlanPricing:
             if isinstance(r, Ref):
                 return Cost(cpu=self.steps.made[r.step].rows * self.prices.held_row / pricing.cores)
             assert isinstance(r, Node)
+            if isinstance(r, Fallback):
+                return visit(r.needed) + self._seldom(r)
             if id(r) not in done:
                 inputs = tuple(self._estimate(i) for i in r.inputs)
                 own = pricing.node(r, inputs, self._estimate(r)) + Cost(fixed=self.prices.operator)
@@ -169,6 +172,13 @@ class _PlanPricing:
             return done[id(r)]
 
         return visit(rel)
+
+    def _seldom(self, fallback: Fallback) -> Cost:
+        """What is computed in some runs only, at what it costs on average. Where it is many rows, it makes the step a
+        large one."""
+        rows = sum(self._estimate(leaf).rows for leaf in leaves(fallback.input))
+        cost = self._tree(fallback.input, Pricing(self.prices, rows > SMALL))
+        return cost * min(self._estimate(fallback.needed).rows, 1.0)
 
     def _indexes(self) -> dict[str, Cost]:
         """Indexes that are not there are built; all see what is new."""

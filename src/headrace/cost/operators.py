@@ -25,6 +25,7 @@ from headrace.ir.rel import (
     Filter,
     Finish,
     Generate,
+    Head,
     Join,
     Keys,
     Limit,
@@ -36,6 +37,7 @@ from headrace.ir.rel import (
     Partials,
     Project,
     Restrict,
+    Shortfall,
     Snapshot,
     Source,
     Union,
@@ -143,13 +145,19 @@ class Pricing:
                 return self.sorted(inputs[0], spread=bool(partition)) + self.cpu(output.rows * p.project_row)
             case Limit():
                 return self.cpu(inputs[0].rows * p.project_row + output.rows * p.sort_row) + self.stage()
+            case Head():
+                both = Estimate(inputs[0].rows + inputs[1].rows, width=output.width)
+                first = self.cpu(both.rows * p.project_row + inputs[0].rows * p.sort_row) + self.stage()
+                return self.grouped(both, both, p.consolidate_row, keyed=True) + first
+            case Shortfall():
+                return self.grouped(inputs[0], output, p.aggregate_row, keyed=False)
             case Opaque():
                 return self.sorted(Estimate(sum(i.rows for i in inputs), width=output.width), spread=True)
             case Probe() | Lookup() | Missing():
                 return self.looked_up(inputs[0].rows, output.rows)
             case AccumulateFound():
                 return self.cpu(inputs[0].rows * (p.lookup_row + p.project_row) + output.rows * p.found_row)
-        return NOTHING  # Negate, Measured, Provided
+        return NOTHING  # Negate, Measured, Provided, Fallback
 
     def looked_up(self, asked: float, found: float) -> Cost:
         return self.cpu(asked * self.prices.lookup_row + found * self.prices.found_row)

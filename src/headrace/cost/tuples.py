@@ -15,8 +15,10 @@ from headrace.ir.rel import (
     Constant,
     Delta,
     Expand,
+    Fallback,
     Filter,
     Generate,
+    Head,
     Join,
     Keys,
     Limit,
@@ -27,6 +29,7 @@ from headrace.ir.rel import (
     PairJoin,
     Partials,
     Restrict,
+    Shortfall,
     Snapshot,
     Source,
     Union,
@@ -38,6 +41,7 @@ _ELEMENTS = 3.0
 _WRITTEN = 2.0  # tuples that take as long to work on as one takes to write
 _READ = 0.2
 _PASSED = 0.1
+_SHORT = 0.1  # runs in which first rows leave and others must be found
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,12 @@ class TupleModel:
                 most = float(count or inputs[0].rows)
                 of = inputs[0]
                 return Tuples(min(of.rows, most), min(of.before, most), min(of.change, 2 * most))
+            case Head():
+                return Tuples(min(inputs[1].rows, 2 * inputs[0].rows))
+            case Shortfall():
+                return Tuples(min(inputs[0].rows, _SHORT))
+            case Fallback():
+                return _times(inputs[0], min(inputs[1].rows, 1.0))
             case Keys():
                 return Tuples(sum(i.rows for i in inputs))
             case Restrict() | Meeting():
@@ -104,7 +114,7 @@ class TupleModel:
         match node:
             case Snapshot() | Delta() | Constant() | Load():
                 return _READ * output.rows
-            case Filter() | Union() | Negate():
+            case Filter() | Union() | Negate() | Fallback():
                 return _PASSED * sum(i.rows for i in inputs)
         read = sum(i.rows for place, i in enumerate(inputs) if place not in found)
         return read + output.rows if len(inputs) > 1 else read

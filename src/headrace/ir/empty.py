@@ -18,9 +18,11 @@ from headrace.ir.rel import (
     Delta,
     EvalPython,
     Expand,
+    Fallback,
     Filter,
     Finish,
     Generate,
+    Head,
     Join,
     Keys,
     Limit,
@@ -32,12 +34,15 @@ from headrace.ir.rel import (
     PairJoin,
     Partials,
     Project,
+    Ref,
     Rel,
     Restrict,
+    Shortfall,
     Snapshot,
     Union,
     Window,
 )
+from headrace.ir.walk import nodes
 
 _LEAVES = (Snapshot, Delta, Load, Near)
 # Without rows in any of their inputs they have none.
@@ -46,6 +51,7 @@ _PRODUCTS = (
     Consolidate,
     EvalPython,
     Expand,
+    Fallback,
     Filter,
     Finish,
     Generate,
@@ -59,6 +65,7 @@ _PRODUCTS = (
     Probe,
     Project,
     Restrict,
+    Shortfall,
     Window,
 )
 
@@ -82,6 +89,13 @@ def without_empty(rel: Rel, empty: Callable[[Rel], bool]) -> tuple[Rel | None, f
     return visit(rel), frozenset(none)
 
 
+def without_fallbacks(rel: Rel, empty: Callable[[Ref], bool] = lambda _: True) -> Rel | None:
+    """The tree without its fallbacks that are not needed, None where nothing is left. ``empty`` tells of an earlier
+    step, by which one may be needed, whether it has no rows."""
+    asked = {n.needed for n in nodes(rel) if isinstance(n, Fallback)}
+    return without_empty(rel, lambda leaf: isinstance(leaf, Ref) and leaf in asked and empty(leaf))[0]
+
+
 def _left(node: Node, inputs: tuple[Rel | None, ...]) -> Rel | None:
     """A node whose inputs are these, None for those without rows; None where it has none itself."""
     there = [place for place, i in enumerate(inputs) if i is not None]
@@ -98,7 +112,7 @@ def _left(node: Node, inputs: tuple[Rel | None, ...]) -> Rel | None:
                 return None
             case Aggregate(keys=keys) if keys:
                 return None
-            case Accumulate() if inputs[1] is None:
+            case Accumulate() | Head() if inputs[1] is None:
                 return None
             case PairJoin(kind="full outer") if not there:
                 return None

@@ -348,12 +348,18 @@ class Window(Node):
 
 @dataclass(frozen=True)
 class Limit(Node):
-    """``count`` rows after ``skip``, in the order of ``order`` and then of all columns, so that ties are settled."""
+    """``count`` rows after ``skip``, in the order of ``order`` and then of all columns, ``ties``, so that ties are
+    settled. Over the same columns in another order it takes the same rows."""
 
     input: Rel
     order: tuple[SortKey, ...]
     skip: int
     count: int | None
+    ties: tuple[Attr, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if _ids(self.ties) != _ids(self.input.attrs):
+            object.__setattr__(self, "ties", self.input.attrs)
 
     @property
     def attrs(self) -> tuple[Attr, ...]:
@@ -499,6 +505,53 @@ class Meeting(Node):
     input: Rel
     other: Rel
     condition: Expr | None
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return self.input.attrs
+
+
+@dataclass(frozen=True)
+class Head(Node):
+    """What ``change`` makes of ``kept``, the first ``count`` rows of a relation, as far as these two tell: −kept + the
+    first ``count`` of those rows of kept + change before which fewer than ``count`` rows of ``kept`` come. The order is
+    that of a Limit; a row whose weights add up to nothing or less is none."""
+
+    kept: Rel
+    change: Rel
+    order: tuple[SortKey, ...]
+    ties: tuple[Attr, ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        _check(_ids(self.kept.attrs) == _ids(self.change.attrs) == _ids(self.ties), "Head has two kinds of rows")
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return self.kept.attrs
+
+
+LACKING = Attr("lacking", "lacking", "bigint", nullable=False)
+
+
+@dataclass(frozen=True)
+class Shortfall(Node):
+    """One row, with how many, where a Delta takes away more rows than it gives; else none."""
+
+    input: Rel
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return (LACKING,)
+
+
+@dataclass(frozen=True)
+class Fallback(Node):
+    """The rows of ``input``, weight kept, where ``needed`` has any row; else none. It mostly has none: then nothing of
+    what only ``input`` reads is read."""
+
+    input: Rel
+    needed: Rel
 
     @property
     def attrs(self) -> tuple[Attr, ...]:

@@ -13,6 +13,7 @@ from headrace.ir.rel import (
     Finish,
     Generate,
     Group,
+    Head,
     Join,
     Keys,
     Limit,
@@ -89,6 +90,8 @@ def _describe(node: Node) -> str:
             head = f"Limit {count}" if count is not None else "All"
             by = f" by {_list(order)}" if order else ""
             return f"{head}{f' after {skip}' if skip else ''}{by}"
+        case Head(order=order, count=count):
+            return f"Head {count}{f' by {_list(order)}' if order else ''}"
         case Opaque(text=text):
             return f"{pretty(text)}"
         case Snapshot(at=at):

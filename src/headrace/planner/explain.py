@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.ir.plan import Keep, Kept, Pin, Plan, Remember, Step
-from headrace.ir.rel import Consolidate, Measured, Node, Rel
+from headrace.ir.rel import Consolidate, Measured, Node, Rel, Shortfall
 from headrace.ir.show import describe
 from headrace.ir.timeline import Timeline
 from headrace.planner.by_cost import Planned
@@ -163,6 +163,8 @@ def step_data(step: Step) -> dict[str, str]:
     match step:
         case Keep(name=name, state=state):
             return {"do": "keep", "name": name, "what": state}
+        case Pin(name=name, rel=Shortfall()):
+            return {"do": "hold", "name": name, "what": "whether first rows are missing"}
         case Pin(name=name, rel=rel) | Remember(name=name, rel=rel):
             return {"do": "hold", "name": name, "what": f"the delta of {_held(rel)}"}
         case _:

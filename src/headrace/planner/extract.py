@@ -196,6 +196,8 @@ class Extraction:
         return self.facts.growing(distinct.input)
 
     def _applies(self, node: Node) -> bool:
+        if isinstance(node, Provided):
+            return self.facts.growing(node.grows)
         if isinstance(node, Accumulate) and node.needs_growth:
             change = self.memo.members(node.change, Partials)[0]
             delta = self.memo.members(change.input, Delta)[0]

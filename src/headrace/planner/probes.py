@@ -19,6 +19,7 @@ from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe, pr
 from headrace.ir.rel import (
     Accumulate,
     Consolidate,
+    Fallback,
     Finish,
     Join,
     Keys,
@@ -225,14 +226,15 @@ def _looked_up(node: Accumulate) -> Index | None:
 
 
 def _unpinned(steps: list[Step]) -> tuple[Step, ...]:
-    """The steps without those that hold what only one other uses."""
+    """The steps without those that hold what only one other uses, unless that must know of it beforehand."""
     uses = Counter(r.step for s in steps for r in leaves(s.rel) if isinstance(r, Ref) for _ in range(_times(s.rel, r)))
+    asked = {n.needed for s in steps for n in nodes(s.rel) if isinstance(n, Fallback)}
     found: list[Step] = []
     inlined: dict[str, Rel] = {}
     for step in steps:
         rel = rebuild(step.rel, lambda n: n.with_inputs(tuple(_inlined(i, inlined) for i in n.inputs)))
         step = replace(step, rel=_inlined(rel, inlined))
-        if isinstance(step, Pin) and uses[step.name] == 1:
+        if isinstance(step, Pin) and uses[step.name] == 1 and Ref(step.name, step.rel.attrs) not in asked:
             inlined[step.name] = step.rel
         else:
             found.append(step)

@@ -15,14 +15,13 @@ each run; judging another set of states is then mere adding up.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
 
-from headrace.ir.rel import Constant, Delta, Join, Keys, Node, Rel, Restrict, Snapshot, Source, Union
+from headrace.ir.rel import Constant, Delta, Fallback, Join, Keys, Node, Rel, Restrict, Snapshot, Source, Union
 from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.memo.props import Facts
 from headrace.planner.problem import AnyModel
@@ -46,15 +45,17 @@ from headrace.planner.space import (
 
 @dataclass(frozen=True)
 class Way:
-    """One way to have a point: what its operations cost, and the points that they read with how often."""
+    """One way to have a point: what its operations cost, and the points that they read with how often: less than once
+    what is only read at times."""
 
     cost: float
-    reads: tuple[tuple[Point, int], ...]
+    reads: tuple[tuple[Point, float], ...]
     program: Program | None = None
     rules: Rules = ()
 
 
 _READ = Way(0.0, ())
+_SELDOM = 0.001  # runs in which a fallback is needed, of one that is hardly expected to be
 MERGED: Rules = (("merge_delta",),)
 
 
@@ -135,9 +136,9 @@ class Graph:
         change = self.change(point.tvr)
         return 0.0 if change is None else self.model.indexed(self.size(change))
 
-    def several(self, point: Point, once: float, times: int) -> float:
+    def several(self, point: Point, once: float, times: float) -> float:
         """What it costs that one relation reads a point several times: it is computed each time, or once and held."""
-        if self.space.tvrs[point.tvr].leaf:
+        if self.space.tvrs[point.tvr].leaf or times < 1:
             return times * once
         return min(times * once, once + self.model.save(self.size(point)) + times * self.scan(point))
 
@@ -240,7 +241,8 @@ class Graph:
         live = self.live(program, since, until)
         if live is None:
             return
-        costs, sizes, reads, found = [0.0, 0.0], dict[int, Any](), list[Point](), set[Point]()
+        sizes, reads, found = dict[int, Any](), dict[int, list[Point]](), set[Point]()
+        scanned, looked_up = dict[int, float](), dict[int, float]()
         last = len(program.operations) - 1
         for number, kept in sorted(live.items()):
             operation = program.operations[number]
@@ -249,18 +251,20 @@ class Graph:
                 read = None if i.operation is not None else self.read(i, since, until, point, anew=anew)
                 points.append(read)
                 inputs.append(sizes[i.operation] if i.operation is not None else self.size(read) if read else None)
-            reads += [p for p in points if p is not None]
+            reads[number] = [p for p in points if p is not None]
             node = narrowed(operation.node, operation.inputs, kept)
             whole = number == last and point.kind != CHANGE
             sizes[number] = self.size(point) if whole else self.model.estimate(node, tuple(inputs))
             places = self._sought(node, points, inputs) if point.kind == CHANGE else ()
             found |= {p for place in places if (p := points[place]) is not None}
-            costs[0] += (plain := self.model.price(node, tuple(inputs), sizes[number]))
-            costs[1] += self.model.price(node, tuple(inputs), sizes[number], places) if places else plain
-        yield Way(costs[0], tuple(Counter(reads).items()), program, program.rules)
+            scanned[number] = looked_up[number] = self.model.price(node, tuple(inputs), sizes[number])
+            if places:
+                looked_up[number] = self.model.price(node, tuple(inputs), sizes[number], places)
+        done = self._done(program, live, sizes)
+        yield _way(program, scanned, reads, done)
         if found:
-            looked = Counter(p._replace(kind=FOUND) if p in found else p for p in reads)
-            yield Way(costs[1], tuple(looked.items()), program, program.rules)
+            there = {n: [p._replace(kind=FOUND) if p in found else p for p in ps] for n, ps in reads.items()}
+            yield _way(program, looked_up, there, done)
 
     def _sought(self, node: Node, points: Sequence[Point | None], sizes: Sequence[Any]) -> tuple[int, ...]:
         """The inputs of an operation that can be looked up by key: what a join meets that begins with a change, and
@@ -280,6 +284,22 @@ class Graph:
         rows = {place: p for place in places if (p := points[place]) is not None and p.kind == ROWS}
         able = (place for place, p in rows.items() if self._can_be_found(p.tvr))
         return tuple(place for place in able if self.model.finds(asked, sizes[place]))
+
+    def _done(
+        self, program: Program, live: Mapping[int, tuple[Input, ...]], sizes: Mapping[int, Any]
+    ) -> dict[int, float]:
+        """How often each operation is done: once, or what only a fallback asks for as often as it is needed."""
+        done = {max(live): 1.0}
+        for number, kept in sorted(live.items(), reverse=True):
+            for place, i in enumerate(kept):
+                if i.operation is not None:
+                    node, often = program.operations[number].node, done[number]
+                    if isinstance(node, Fallback) and place == 0:
+                        needed = kept[1].operation
+                        assert needed is not None
+                        often *= min(max(sizes[needed].rows, _SELDOM), 1.0)
+                    done[i.operation] = max(done.get(i.operation, 0.0), often)
+        return done
 
     def live(self, program: Program, since: Moved, until: Moved) -> dict[int, tuple[Input, ...]] | None:
         """The operations that are done, each with those of its inputs that are not empty; None where there are none.
@@ -319,6 +339,17 @@ class Graph:
         if i.tvr == point.tvr and at & self.moves(i.tvr) == point.until:
             return Point(OPERATOR, i.tvr, point.until)
         return self.rows(i.tvr, at)
+
+
+def _way(
+    program: Program, prices: Mapping[int, float], reads: Mapping[int, list[Point]], done: Mapping[int, float]
+) -> Way:
+    """A program whose operations have these prices and read these points, each done so often."""
+    times: dict[Point, float] = {}
+    for number, points in reads.items():
+        for read in points:
+            times[read] = times.get(read, 0.0) + done[number]
+    return Way(sum(p * done[n] for n, p in prices.items()), tuple(times.items()), program, program.rules)
 
 
 def narrowed(node: Node, inputs: tuple[Input, ...], kept: tuple[Input, ...]) -> Node:
@@ -484,9 +515,9 @@ class Valuation:
         found = [self.upkeep(i) for i in sorted(self.keeping.keep)]
         return [w for w in (*found, *((self.delivery,) if self.keeping.delivers else ())) if w.point is not None]
 
-    def uses(self) -> Counter[Point]:
+    def uses(self) -> dict[Point, float]:
         """How often each point is read that is neither in a state nor held; each that is computed counts once."""
-        found: Counter[Point] = Counter()
+        found: dict[Point, float] = {}
         done: set[Point] = set()
 
         def visit(point: Point, way: Way) -> None:
@@ -494,7 +525,7 @@ class Valuation:
                 done.add(point)
                 for read, times in way.reads:
                     if self.reading(read) is None:
-                        found[read] += times
+                        found[read] = found.get(read, 0.0) + times
                         visit(read, self.value(read)[1])
 
         for work in self.work():

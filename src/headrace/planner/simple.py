@@ -191,7 +191,7 @@ def partial_group(memo: Memo, group: Group) -> int:
 def _reason(node: Node) -> str:
     match node:
         case Limit():
-            return "a LIMIT has no key: which rows it keeps depends on all rows"
+            return "a LIMIT with OFFSET, or to very many rows, has no key: which rows it keeps depends on all rows"
         case Window():
             return "a window without PARTITION BY looks at all rows"
         case Aggregate(calls=calls) if any(c.function == "any_value" and c.handle is None for c in calls):

@@ -16,7 +16,9 @@ from headrace.ir.plan import Keep, Kept, Pin, Publish, Step
 from headrace.ir.rel import (
     Accumulate,
     Consolidate,
+    Fallback,
     Group,
+    Head,
     Join,
     Keys,
     Limit,
@@ -35,7 +37,7 @@ from headrace.ir.walk import nodes, rebuild, swap
 from headrace.memo.props import Facts
 
 _RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
-_HEAVY = (Join, PairJoin, Partials, Accumulate, Window, Limit, Opaque, Consolidate)
+_HEAVY = (Join, PairJoin, Partials, Accumulate, Window, Limit, Head, Opaque, Consolidate)
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,15 @@ class _Cutting:
         return inlined
 
     def _hold_shared(self, rel: Rel) -> Rel:
-        """Hold the keys and the changes that one tree uses twice, where computing them again would cost a join."""
+        """Hold the keys and the changes that one tree uses twice, where computing them again would cost a join; and
+        what tells whether a fallback is needed, so that it is known before the tree is computed."""
         while True:
             edges = Counter(id(i) for n in nodes(rel) for i in n.inputs)
+            asked = {id(n.needed) for n in nodes(rel) if isinstance(n, Fallback)}
             for n in nodes(rel):
                 shared = isinstance(n, Keys | Meeting | Partials) and edges[id(n)] > 1
-                if shared and any(isinstance(m, _HEAVY) for i in n.inputs for m in nodes(i)):
+                heavy = shared and any(isinstance(m, _HEAVY) for i in n.inputs for m in nodes(i))
+                if heavy or (isinstance(n, Head) and edges[id(n)] > 1) or id(n) in asked:
                     name = f"h{len(self.steps)}"
                     self.steps.append(Pin(name, n))
                     rel = swap(rel, n, Ref(name, n.attrs))

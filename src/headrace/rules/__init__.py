@@ -7,6 +7,7 @@ Choosing by cost has ``METHODS`` besides: the families of rules that maintain a 
 from headrace.errors import ConfigError
 from headrace.rules.delta.aggregate import add_new_keys, merge_partials, regroup_touched
 from headrace.rules.delta.join import telescope_join
+from headrace.rules.delta.limit import take_first, take_first_or_all
 from headrace.rules.delta.linear import pass_delta
 from headrace.rules.delta.pair_join import rejoin_keys, rejoin_left
 from headrace.rules.delta.window import redo_partitions
@@ -34,6 +35,8 @@ DELTA: tuple[Rule, ...] = (
     redo_partitions,
     rejoin_keys,
     rejoin_left,
+    take_first,
+    take_first_or_all,
     recompute_operator,
 )
 

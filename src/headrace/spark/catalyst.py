@@ -90,6 +90,7 @@ class Catalyst:
         self._by_name: dict[str, Made] = {}
         self._numbers: dict[str, Made] = {}
         self._resolved: dict[str, Made] = {}
+        self._sums: dict[str, Made] = {}
         self._totals: dict[str, Made] = {}
         self._weights = 0
         self.zero, self.one = self.sql("0L"), self.sql("1L")
@@ -234,10 +235,16 @@ class Catalyst:
         """The sum of weights, 0 over nothing. An aggregate has an exprId too: it is made once for each weight."""
         name = "" if weight is None else weight.id
         if name not in self._totals:
-            value = self.one if weight is None else self.attr(weight)
-            summed = self._expression("aggregate.Sum", value).toAggregateExpression()
-            self._totals[name] = self._expression("Coalesce", self.seq([summed, self.zero]))
+            self._totals[name] = self._expression("Coalesce", self.seq([self._sum(weight), self.zero]))
         return self._totals[name]
+
+    def _sum(self, value: Attr | None) -> Any:
+        """The sum of a column, or of ones."""
+        name = "" if value is None else value.id
+        if name not in self._sums:
+            summed = self.one if value is None else self.attr(value)
+            self._sums[name] = self._expression("aggregate.Sum", summed).toAggregateExpression()
+        return self._sums[name]
 
     def product(self, weights: Sequence[Attr]) -> Any:
         result = self.attr(weights[0])
@@ -452,6 +459,19 @@ class Catalyst:
     def window_order(self, window: Any) -> Any:
         """The sort keys of a window operator, as a Seq."""
         return self._script.call(window, "orderSpec")
+
+    def running(self, sums: Mapping[Attr, Attr], among: Attr, keys: Any, plan: Any) -> Any:
+        """Each row with sums of its own values and of those of all rows before it that are equal in ``among``, in an
+        order given as a Seq of sort keys in which no two rows agree."""
+        first, last = (self._script.module(f"{_EXPRESSION}.{name}") for name in ("UnboundedPreceding", "CurrentRow"))
+        rows = self._script.module(f"{_EXPRESSION}.RowFrame")
+        frame = self._expression("SpecifiedWindowFrame", rows, first, last)
+        partition = self.seq([self.attr(among)])
+        spec = self._expression("WindowSpecDefinition", partition, keys, frame)
+        made = []
+        for attr, value in sums.items():
+            made.append(self.named(attr, self._expression("WindowExpression", self._sum(value), spec)))
+        return self._plan("Window", self.seq(made), partition, keys, plan, self.none)
 
     def limit(self, count: int | None, skip: int, plan: Any) -> Any:
         if skip:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.errors import InternalError
 from headrace.faults import effect
-from headrace.ir.empty import without_empty
+from headrace.ir.empty import without_empty, without_fallbacks
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
 from headrace.ir.probe import Index, indexes
 from headrace.ir.rel import Measured, Ref
@@ -107,13 +107,15 @@ class Run:
 
     def _left(self, step: Step) -> Step | None:
         """What is left of a step once rows are known that earlier ones did not find; None where it is nothing. A small
-        step is done as it is, for its plan is known."""
+        step is done as it is, for its plan is known; but a fallback that is not needed is never computed."""
         base = (isinstance(step, Publish) and step.replace) or (isinstance(step, Keep) and step.base)
         if self._computing.loading or base:
             return step
         rows = self._computing.rows
         rel, none = without_empty(step.rel, lambda leaf: isinstance(leaf, Ref) and not rows[leaf.step])
-        if rel is not None and (rel is step.rel or small(self._reads(step))):
+        if rel is not None and rel is not step.rel and small(self._reads(step)):
+            rel, none = without_fallbacks(step.rel, lambda ref: not rows[ref.step]), frozenset[int]()
+        if rel is step.rel:
             return step
         self.measures.rows |= dict.fromkeys(none, 0)
         return None if rel is None else replace(step, rel=rel)

@@ -17,15 +17,18 @@ from headrace.ir.near import Near
 from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe
 from headrace.ir.rel import (
     COUNTED,
+    LACKING,
     Accumulate,
     Consolidate,
     Constant,
     Delta,
     EvalPython,
     Expand,
+    Fallback,
     Filter,
     Finish,
     Generate,
+    Head,
     Join,
     Keys,
     Limit,
@@ -40,6 +43,7 @@ from headrace.ir.rel import (
     Ref,
     Rel,
     Restrict,
+    Shortfall,
     Snapshot,
     Source,
     Union,
@@ -50,6 +54,8 @@ from headrace.spark import aggregates
 from headrace.spark.catalyst import Catalyst, name_of
 from headrace.spark.frames import Frame
 from headrace.spark.memory import Held
+
+_COPIES = ("part", "whole", "had", "now", "copies", "before", "after", "every")
 
 
 class Compiler:
@@ -141,6 +147,13 @@ class Compiler:
                 return self._window(rel)
             case Limit():
                 return self._limit(rel)
+            case Head():
+                return self._head(rel)
+            case Shortfall():
+                return self._shortfall(rel)
+            case Fallback(input=below, needed=needed):
+                frame = self.compile(below)
+                return frame.over(self.c.join(frame.plan, self.compile(needed).plan, "left semi", None))
             case Opaque(members=members, columns=columns, handle=handle):
                 plans = [self.compile(m).rows().select(m.attrs).plan for m in members]
                 return self._named(Frame(self.c, self.c.over(handle, plans), columns))
@@ -430,24 +443,67 @@ class Compiler:
         partition = [self.c.attr(a) for a in w.partition]
         keys = self.c.seq([self.c.sort_key(p) for p in partition]).appendedAll(self.c.window_order(w.handle))
         plan = self.c.repartition(partition, frame.plan)
-        plan = self.c.sort(keys.appendedAll(self._ties(frame)), plan, everywhere=False)
+        plan = self.c.sort(keys.appendedAll(self.c.seq(self._ties(frame.attrs))), plan, everywhere=False)
         plan = self.c.over(w.handle, [plan])
         return self._named(Frame(self.c, plan, w.attrs))
 
     def _limit(self, limit: Limit) -> Frame:
         frame = self.compile(limit.input).rows()
-        keys = self.c.seq([self.c.sort_key(self.expr(k.expr), k.descending, k.nulls_first) for k in limit.order])
-        plan = self.c.sort(keys.appendedAll(self._ties(frame)), frame.plan, everywhere=True)
+        plan = self.c.sort(self.c.seq(self._order(limit)), frame.plan, everywhere=True)
         return frame.over(self.c.limit(limit.count, limit.skip, plan))
 
-    def _ties(self, frame: Frame) -> Any:
-        """All columns in order, ascending, NULLs first; what cannot be ordered, by its text."""
+    def _head(self, h: Head) -> Frame:
+        """Of the rows of both sides, each once with its copies in ``kept`` (had) and in both (now), those that can be
+        first: those that are kept, and as many others. In their order the copies before each tell how many of it are
+        among the first."""
+        c, keys = self.c, [self.c.attr(a) for a in h.attrs]
+        part, whole, had, now, copies, before, after, every = (Attr(n, n, "bigint") for n in _COPIES)
+        both: list[Any] = []
+        for frame in (self.compile(i).with_weight() for i in h.inputs):
+            weight = c.attr(frame.weight)  # type: ignore[arg-type]
+            own = c.zero if both else weight
+            both.append(c.project([*keys, c.named(part, own), c.named(whole, weight)], frame.plan))
+        sums = [c.named(had, c.total(part)), c.named(now, c.total(whole))]
+        plan = c.aggregate(keys, [*keys, *sums], c.union(both))
+        order = self._order(h)
+        kept = c.sort_key(c.sql(f"{name_of(had)} > 0L"), descending=True)
+        plan = c.filter(f"{name_of(had)} > 0L OR {name_of(now)} > 0L", plan)
+        plan = c.limit(2 * h.count, 0, c.sort(c.seq([kept, *order]), plan, everywhere=True))
+        # A column in which all rows are equal: of a window without one Spark warns each time.
+        new = [c.named(copies, f"greatest({name_of(now)}, 0L)"), c.named(every, f"{name_of(had)} * 0L")]
+        plan = c.project([*keys, c.attr(had), *new], plan)
+        plan = c.running({before: had, after: copies}, every, c.seq(order), plan)
+        weight = c.weight()
+        made = c.named(weight, _moved(h.count, *(name_of(a) for a in (had, copies, before, after))))
+        plan = c.filter(c.not_zero(weight), c.project([*keys, made], plan))
+        return Frame(c, plan, h.attrs, weight, unit=False, consolidated=True, exact=True)
+
+    def _shortfall(self, s: Shortfall) -> Frame:
+        frame, net = self.compile(s.input), Attr("net", "net", "bigint")
+        plan = self.c.aggregate([], [self.c.named(net, self.c.total(frame.weight))], frame.plan)
+        plan = self.c.filter(f"{name_of(net)} < 0L", plan)
+        return Frame(self.c, self.c.project([self.c.named(LACKING, f"-{name_of(net)}")], plan), s.attrs, exact=True)
+
+    def _order(self, first: Limit | Head) -> list[Any]:
+        """The sort keys by which first rows are taken: those that are given, and then all columns."""
+        keys = [self.c.sort_key(self.expr(k.expr), k.descending, k.nulls_first) for k in first.order]
+        return [*keys, *self._ties(first.ties)]
+
+    def _ties(self, attrs: tuple[Attr, ...]) -> list[Any]:
+        """Columns in order, ascending, NULLs first; what cannot be ordered, by its text."""
         keys = []
-        for a in frame.attrs:
+        for a in attrs:
             orderable = not any(t in a.type for t in ("map", "variant", "interval"))
             e = self.c.attr(a) if orderable else self.c.sql(f"cast({name_of(a)} as string)")
             keys.append(self.c.sort_key(e))
-        return self.c.seq(keys)
+        return keys
+
+
+def _moved(count: int, had: str, copies: str, before: str, after: str) -> str:
+    """How many copies of a row come among the first, less those that were. ``before`` and ``after`` are the copies that
+    there were, and that there are, up to this row and with it."""
+    first = f"greatest(least({copies}, {count}L - ({after} - {copies})), 0L)"
+    return f"if({before} - {had} < {count}L, {first}, 0L) - {had}"
 
 
 def _of_side(side: Attr, number: int, value: Attr) -> str:

@@ -25,9 +25,11 @@ from headrace.ir.rel import (
     Delta,
     EvalPython,
     Expand,
+    Fallback,
     Filter,
     Finish,
     Generate,
+    Head,
     Join,
     Keys,
     Limit,
@@ -44,6 +46,7 @@ from headrace.ir.rel import (
     Ref,
     Rel,
     Restrict,
+    Shortfall,
     Snapshot,
     Source,
     Union,
@@ -52,7 +55,7 @@ from headrace.ir.rel import (
 from headrace.ir.time import Version
 from headrace.ir.walk import nodes
 from headrace.stats.estimate import NOTHING, Change, Estimate, Span, delta_of, width_of
-from headrace.stats.grouping import accumulated, aggregated, groups, limited, opaque, windowed
+from headrace.stats.grouping import accumulated, aggregated, groups, headed, limited, opaque, shortened, windowed
 from headrace.stats.joins import Link, join_sizes, joined, linked, reference, side_by_side, some
 from headrace.stats.known import Known, Learned
 from headrace.stats.pair_joins import pair_joined
@@ -140,6 +143,12 @@ def _estimate(node: Node, inputs: tuple[Estimate, ...], known: Known) -> Estimat
             return windowed(node, partition, inputs[0])
         case Limit():
             return limited(node, inputs[0])
+        case Head():
+            return headed(inputs[0], inputs[1])
+        case Shortfall():
+            return shortened(inputs[0])
+        case Fallback():
+            return share_of(inputs[0], inputs[1].rows)
         case Opaque():
             return opaque(node, inputs)
         case Negate():

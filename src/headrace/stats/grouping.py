@@ -145,6 +145,19 @@ def limited(node: Limit, of: Estimate) -> Estimate:
     return of.thinned(rows, change)
 
 
+def headed(kept: Estimate, change: Estimate) -> Estimate:
+    """What changes in the first rows; not without a change."""
+    other = at_most(kept.change, change.rows, kept.rows) if change.rows > 0 else NOTHING
+    return delta_of(other, kept)
+
+
+def shortened(of: Estimate) -> Estimate:
+    """Whether more rows leave than come, as a part of a row: in half of the runs in which any leaves, for as many come
+    on average. Which leave is chance."""
+    chance = -math.expm1(-of.change.left) / 2
+    return Estimate(chance, Change(chance), {}, 8.0, True)
+
+
 def opaque(node: Opaque, inputs: tuple[Estimate, ...]) -> Estimate:
     """As many rows as its largest input; where any changes, all may."""
     rows = max((i.rows for i in inputs), default=1.0)

@@ -3,9 +3,10 @@
 recompute_operator:    Δop(A) = op(new A) − old op(A)
 take_difference:       ΔT = new T − old T
 
-The first costs a recompute of this one operator from its input's snapshot. For those that have no key (a global
-LIMIT or rank, a median over everything, an operator that is not known) it is the only way. The second leaves open how
-the new rows are had, down to the sources: it makes computing anew one of the choices, for every part of a query.
+The first costs a recompute of this one operator from its input's snapshot. For those that have no key (a LIMIT with
+OFFSET, a global rank, a median over everything, an operator that is not known) it is the only way. The second leaves
+open how the new rows are had, down to the sources: it makes computing anew one of the choices, for every part of a
+query.
 
 Breaks where the old side is computed again and not read from what was kept, for an operator that need not give the
 same rows twice (a sum of doubles in another order): what is taken back is not what was published. Tempura §4.1.

@@ -1,4 +1,4 @@
--- Which ten it keeps depends on all rows, so the LIMIT is recomputed; the sums below it are not.
+-- The ten are kept, and so are all sums: those are read only when one of the ten falls behind an eleventh.
 -- The policy says when a service refreshes it; Spark passes over it.
 CREATE MATERIALIZED VIEW top_customers
 TBLPROPERTIES ('headrace.policy' = 'every 10 min | after_rows 1000')
