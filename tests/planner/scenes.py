@@ -22,9 +22,10 @@ from headrace.ir.time import NEW, OLD, Situation
 from headrace.ir.timeline import Run, Timeline
 from headrace.memo.memo import Memo
 from headrace.planner.explore import Engine
+from headrace.planner.graph import Graph, Way
 from headrace.planner.problem import Arriving, Goal, Problem
 from headrace.planner.realise import realised
-from headrace.planner.search import Graph, Keeping, Valuation, Way
+from headrace.planner.search import Keeping, Valuation
 from headrace.planner.share import Choice, Sharing, choose
 from headrace.planner.space import FOUND, OPERATOR, Point, Space
 from headrace.planner.states import Names

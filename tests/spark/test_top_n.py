@@ -16,6 +16,7 @@ import headrace as hr
 from headrace.ir.rel import Load
 from headrace.ir.time import NEW
 from headrace.spark import computing
+from headrace.spark.inputs import Inputs
 
 TABLES = {
     "t": pa.schema([("k", pa.int32()), ("f", pa.float64()), ("s", pa.string()), ("d", pa.decimal128(9, 2))]),
@@ -91,14 +92,14 @@ class Loads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.found: list[str] = []
-        load = execute.Run._load
+        load = Inputs.load
 
-        def noted(run: execute.Run, of: Load) -> Any:
+        def noted(run: Inputs, of: Load) -> Any:
             if of.at == NEW:
                 self.found.append(of.state)
             return load(run, of)
 
-        monkeypatch.setattr(execute.Run, "_load", noted)
+        monkeypatch.setattr(Inputs, "load", noted)
 
     def new(self) -> list[str]:
         found, self.found = self.found, []

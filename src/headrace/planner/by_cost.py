@@ -21,9 +21,10 @@ from headrace.ir.walk import nodes
 from headrace.memo.memo import Memo
 from headrace.planner.common import with_common
 from headrace.planner.explore import Engine
+from headrace.planner.graph import Graph, Way
 from headrace.planner.problem import AnyModel, Problem
 from headrace.planner.realise import realised
-from headrace.planner.search import Graph, Keeping, Valuation, Way
+from headrace.planner.search import Keeping, Valuation
 from headrace.planner.share import Choice, Sharing, choose
 from headrace.planner.space import CHANGE, OPERATOR, Point, Space, families_of
 from headrace.planner.states import Names

@@ -22,7 +22,8 @@ from headrace.ir.rel import (
     union,
 )
 from headrace.ir.time import NEW, OLD
-from headrace.planner.search import Valuation, Way, narrowed
+from headrace.planner.graph import Way, narrowed
+from headrace.planner.search import Valuation
 from headrace.planner.space import CHANGE, FOUND, OPERATOR, ROWS, Input, Point
 from headrace.planner.steps import Parts, cluster, steps
 

@@ -20,8 +20,9 @@ from heapq import heappop, heappush
 from math import inf, isfinite
 
 from headrace.errors import ConfigError
+from headrace.planner.graph import MERGED, Graph
 from headrace.planner.problem import AnyModel, Latest, Problem
-from headrace.planner.search import MERGED, Graph, Keeping, Valuation
+from headrace.planner.search import Keeping, Valuation
 from headrace.planner.space import CHANGE, FOUND, ROWS, Point, Space, families_of
 from headrace.rules import METHODS
 
