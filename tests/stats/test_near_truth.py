@@ -170,9 +170,10 @@ def test_rows_of_touched_keys(seed: int, rows: int, keys: int, changed: float) -
     touched |= {r[0] for i, r in table.old.items() if table.new.get(i) != r}
     wanted = Keys((Delta(S, OLD, NEW),), ((K,),))
     about = known(table, Table())
-    assert near(expected(wanted, about).rows, len(touched), 1.5)
+    chance = 3 * len(touched) ** 0.5  # keys that there may be more or fewer of by chance
+    assert near(expected(wanted, about).rows, len(touched), 1.5, chance)
     restricted = expected(Restrict(Snapshot(S, OLD), (K,), wanted), about)
-    few = 3 * rows / keys  # the rows of three keys
+    few = (3 + chance) * max(rows / keys, 1.0)
     assert near(restricted.rows, sum(r[0] in touched for r in table.old.values()), 1.5, few)
 
 
