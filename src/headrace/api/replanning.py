@@ -11,7 +11,7 @@ A plan is remembered for sizes of about the same: within a factor of two of what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -143,10 +143,8 @@ def keep(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Ke
     if decided is None or decided["of"] != sorted(last["states"]) or not _near(_restored(decided), data):
         decided = _decided(view, last, data, until)
     view._decided = decided
-    if decided["keep"] is None or runs < decided["after"]:
-        return there(view, last)
-    by_cost = view._planner.by_cost
-    return tuple(by_cost.state(by_cost.by_name[n]) for n in decided["keep"])
+    later = decided["keep"] is None or runs < decided["after"]
+    return there(view, last) if later else _named(view, decided["keep"])
 
 
 def kept_by(view: View) -> str:
@@ -162,9 +160,14 @@ def there(view: View, last: Mapping[str, Any] | None) -> tuple[Kept, ...]:
     how = "least cost" if view.goal.by_cost else "usual changes" if view.refresh_policy == "AUTO" else None
     if last is None or last["fingerprint"] != view._planner.fingerprint or last.get("kept_by", "") != how:
         return view._planner.preferred
-    names, by_cost = sorted(last["states"]), view._planner.by_cost
-    known = all(n in by_cost.by_name for n in names)
-    return tuple(by_cost.state(by_cost.by_name[n]) for n in names) if known else view._planner.preferred
+    return _named(view, last["states"])
+
+
+def _named(view: View, names: Iterable[str]) -> tuple[Kept, ...]:
+    """States by their names; those of the fixed preference where a name means nothing to the rules that there are."""
+    by_cost, sorted_ = view._planner.by_cost, sorted(names)
+    known = all(n in by_cost.by_name for n in sorted_)
+    return tuple(by_cost.state(by_cost.by_name[n]) for n in sorted_) if known else view._planner.preferred
 
 
 def _cheapest(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Kept, ...]:
@@ -180,7 +183,7 @@ def _cheapest(view: View, last: Mapping[str, Any] | None, until: Reached) -> tup
         if last is not None and {k.name for k in kept} != set(names):
             now = by_cost.judged(problem, models, names, methods).total
             if planned.costs[0] > _WORTH * now:
-                kept = tuple(by_cost.state(by_cost.by_name[n]) for n in names)
+                kept = _named(view, names)
         view._planned.append(Remembered(data, of, kept))
     assert isinstance(kept, tuple)
     return kept
