@@ -23,6 +23,7 @@ from headrace.planner.probes import with_probes
 from headrace.planner.realise import realised
 from headrace.planner.search import Keeping
 from headrace.planner.simple import Planner
+from headrace.rules import METHODS
 
 
 def first(of: Node, count: int) -> Limit:
@@ -65,8 +66,12 @@ def test_refreshes_are_right(name: str, at: list[dict[str, Bag]], way: str, seed
             graph = ChanceGraph(planner.by_cost.space, situation, model, chance, first=False)
             states = frozenset(planner.states)
             steps = realised(by_chance(graph, Keeping(states, states)), planner.states)
+        elif way == "cost":
+            plan = planner.refresh_by_cost(situation, model, tuple(METHODS))
+            assert plan is not None
+            steps = plan.steps
         else:
-            steps = planner.refresh(situation, model if way == "cost" else None).steps
+            steps = planner.refresh(situation).steps
         machine.run(steps, at[run], at[run + 1])
         assert machine.result is not None
         assert rounded(machine.result) == rounded(scene.answer(run))
@@ -116,6 +121,7 @@ def test_a_plan_by_cost_takes_it_where_little_changes() -> None:
     situation = Situation(frozenset("s"), frozenset("s"))
     for change, method in ((10.0, "top n"), (1e6, "recompute")):
         model = TupleModel({"s": Tuples(1e6, 1e6, change)})
-        plan = planner.refresh(situation, model)
+        plan = planner.refresh_by_cost(situation, model, tuple(METHODS))
+        assert plan is not None
         assert plan.upkeep[0].method == method
         assert isinstance(plan.steps[-1], Publish)

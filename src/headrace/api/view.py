@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -272,7 +272,8 @@ class View:
         self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
         self._use(self._planner.kept if self.timeline is None else ())
         if self.timeline is None and self.refresh_policy != "FULL" and self._result.exists:
-            self._keep(there(self, self._result.last_run()))
+            with suppress(StateError):  # who refreshes or reads the view is told
+                self._keep(there(self, self._result.last_run()))
 
     def _use(self, states: Iterable[Kept]) -> None:
         """Have these states; what was known of others, and in memory for them, is of no use."""
