@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 import headrace as hr
 from headrace.api.view import View
 from headrace.spark import computing
+from headrace.spark.finalizing import settle
 
 SALES = pa.schema([("id", pa.int64()), ("item", pa.int64()), ("price", pa.int64())])
 ITEMS = pa.schema([("item", pa.int64()), ("name", pa.string())])
@@ -260,7 +261,7 @@ def test_a_view_that_nobody_has_takes_no_memory(shop: Callable[..., Shop]) -> No
     s.wh.views.clear()
     s.view = None  # type: ignore[assignment]
     gc.collect()
-
+    settle()
     assert budget.free == budget.limit
 
 
@@ -337,4 +338,5 @@ def test_spark_knows_what_is_taken(shop: Callable[..., Shop]) -> None:
     assert storage.bytes > 0
     del case
     gc.collect()
+    settle()
     assert storage.bytes == 0

@@ -8,11 +8,11 @@ dropped: that costs time, never rows.
 from __future__ import annotations
 
 import gc
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from threading import RLock
+from itertools import count
+from threading import Lock
 from typing import Any, cast
 
 from py4j.protocol import Py4JError
@@ -21,11 +21,13 @@ from pyspark.sql import SparkSession
 from headrace.ir.expr import Attr
 from headrace.ir.probe import Index
 from headrace.spark.catalyst import Catalyst, Collected
+from headrace.spark.finalizing import settle, when_gone
 from headrace.spark.frames import Frame
 from headrace.spark.jvm import java_class, task_class
 
 _RECORD = 48  # bytes of a record beside its columns
 _MUCH = 64 << 20  # bytes for which to look for views that nobody has
+_NUMBERS = count()
 _TOO_LARGE = "Headrace: an index in memory is larger"
 
 
@@ -40,23 +42,18 @@ class _Storage:
         self.bytes = 0
         self.java = java_class(jvm, "Storage").newInstance()
 
-    def be(self, total: int) -> None:
-        """Let it be so many bytes; as many as before where Spark has no room for more."""
+    def be(self, total: int) -> bool:
+        """Let it be so many bytes; as many as before where Spark has no room for more, which is told."""
         more = total - self.bytes
         with suppress(Exception):  # the JVM may be gone
             if more < 0:
                 self.bytes = total
                 self.java.give(-more)
-            elif more > 0 and self._take(more):
+            elif more > 0:
+                if not self.java.take(more):
+                    return False
                 self.bytes += more
-
-    def _take(self, more: int) -> bool:
-        if self.java.take(more):
-            return True
-        if more < _MUCH:
-            return False
-        gc.collect()  # views that nobody has any more hold theirs until they are found
-        return bool(self.java.take(more))
+        return True
 
 
 class Budget:
@@ -71,10 +68,10 @@ class Budget:
         self.local = bool(spark.sparkContext._jsc.sc().isLocal())
         self.eager = False  # build whatever could be used, at once
         self._taken: dict[int, int] = {}
-        self._lock = RLock()  # a view that nobody has any more is released in the midst of anything
+        self._lock = Lock()
         self.storage = _Storage(jvm) if self.possible else None
         if self.storage is not None:
-            weakref.finalize(self, self.storage.be, 0)
+            when_gone(self, self.storage.be, 0)
 
     def take(self, holder: int, size: int) -> None:
         with self._lock:
@@ -84,9 +81,14 @@ class Budget:
 
     def expect(self, more: int) -> None:
         """Let Spark make room for what is about to be taken."""
+        if not self._expected(more) and more >= _MUCH:
+            gc.collect()  # views that nobody has any more hold theirs until they are found
+            settle()
+            self._expected(more)
+
+    def _expected(self, more: int) -> bool:
         with self._lock:
-            if self.storage is not None:
-                self.storage.be(sum(self._taken.values()) + more)
+            return self.storage is None or self.storage.be(sum(self._taken.values()) + more)
 
     @property
     def free(self) -> int:
@@ -120,7 +122,8 @@ class Memory:
         self.most = budget.limit if limit is None else min(limit, budget.limit)
         self.limit = self.most  # what it may take now, of what all views share
         self.held: dict[str, Held] = {}
-        weakref.finalize(self, _release, budget, id(self), self.held)
+        self.number = next(_NUMBERS)  # of those that take part in the budget; an id may come again
+        when_gone(self, _release, budget, self.number, self.held)
         self.run: object = None
         self.many: set[str] = set()  # steps that gave more rows than the driver takes
         self.too_large: dict[str, int] = {}  # bytes that were free when it was found to be so
@@ -260,7 +263,7 @@ class Memory:
             self.drop(name)
 
     def _account(self) -> None:
-        self.budget.take(id(self), sum(self.bytes().values()))
+        self.budget.take(self.number, sum(self.bytes().values()))
 
 
 def _columns(held: Held, frame: Frame) -> Any:
