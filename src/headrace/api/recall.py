@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from headrace.api.knowledge import Knowledge
 from headrace.api.outlook import Outlook
 from headrace.api.shares import Shares
+from headrace.cost.seconds import SCAN
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near, Range
 from headrace.ir.plan import Plan
@@ -39,8 +40,6 @@ from headrace.stats.steps import Steps
 
 # Rows that are indexed at once: scanning them costs as much.
 FEW = 50_000
-# Beginning a scan, and handing its rows to others, costs as much as looking so many rows up.
-_SCAN = 500_000
 # What is chosen should fit for so many runs.
 _RUNS = 10
 
@@ -195,7 +194,7 @@ class Recall:
         soon = memory.wanted | (chosen.keys() if self.choosing.at_once else set())
         ready = {n: i for n, i in chosen.items() if n in held or n in soon or self.read(i) <= FEW}
         ready = {n: i for n, i in ready.items() if memory.size(i, 0) is not None}
-        return {n: i for n, i in (held | ready).items() if new <= self.read(i) + _SCAN}
+        return {n: i for n, i in (held | ready).items() if new <= self.read(i) + SCAN}
 
     def small(self, plan: Plan) -> list[Index]:
         """The indexes that a plan uses and that are not there but soon made."""

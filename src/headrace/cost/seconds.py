@@ -15,8 +15,8 @@ from headrace.cost.prices import DEFAULT, Prices
 from headrace.ir.rel import Node
 from headrace.stats.cardinality import Estimate, Known, estimate
 
-# Rows that are looked up one by one cost as much as beginning a scan of a table.
-_SCAN = 500_000
+# Beginning a scan, and handing its rows to others, costs as much as looking so many rows up.
+SCAN = 500_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Seconds:
         return price(node, inputs, output, self.prices, large=_large(*read, output), found=found).seconds
 
     def finds(self, asked: Estimate, among: Estimate) -> bool:
-        return among.rows * (RECORD + among.width) <= self.memory and asked.rows <= among.rows + _SCAN
+        return among.rows * (RECORD + among.width) <= self.memory and asked.rows <= among.rows + SCAN
 
     def indexed(self, change: Estimate) -> float:
         return inserted(change.rows, change.width, self.prices).seconds
