@@ -154,6 +154,7 @@ def _measure(
         "files_skipped",
         "method",
         "initial_s",
+        "steps",
     )
     result: Result = {
         "name": name,
@@ -214,6 +215,7 @@ def _refresh(
     }
     result |= {"method": report.method, "rows_read": report.rows_read, "state_bytes": report.state_bytes}
     result |= {"memory_bytes": sum(report.memory.values()), "files_skipped": report.files_skipped}
+    result["steps"] = {name: round(took, 3) for name, took in report.steps.items()}
     return [tuple(row) for row in view.read().collect()]
 
 

@@ -63,10 +63,10 @@ def lake(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_what_never_pays_is_not_kept_and_comes_back_when_it_does(lake: Lake) -> None:
     preferred = set(lake.view._states)
     assert preferred
-    for facts in (150_000, 200_000, 250_000):
+    for facts in (250_000, 350_000, 450_000):
         lake.refreshed(facts)
         assert set(lake.view._states) == preferred, "a change that came once or twice proves nothing"
-    report = lake.refreshed(300_000)
+    report = lake.refreshed(550_000)
     assert (report.method, report.code) == ("full", "CHEAPER")
     assert not lake.view._states
     assert not list((lake.folder / "warehouse" / "views" / "sums" / "states").glob("*"))

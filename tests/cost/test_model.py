@@ -41,7 +41,7 @@ def of(case: Case, prices: Prices = DEFAULT, *, large: bool = True) -> Cost:
 def test_every_node_has_a_price(case: Case, large: bool) -> None:
     cost = of(case, large=large)
     assert all(math.isfinite(p) and p >= 0 for p in parts(cost))
-    assert cost.seconds >= DEFAULT.operator
+    assert cost.seconds >= (DEFAULT.operator if large else DEFAULT.prepared)
 
 
 @settings(max_examples=500, deadline=None)

@@ -37,7 +37,8 @@ def price(
 ) -> Cost:
     """What a node costs whose inputs and rows are as estimated, in a step that is large or small. The inputs at the
     places ``found`` are looked up."""
-    return Pricing(prices, large).node(node, inputs, output, found) + Cost(fixed=prices.operator)
+    pricing = Pricing(prices, large)
+    return pricing.node(node, inputs, output, found) + pricing.planned()
 
 
 def saved(rows: Estimate, prices: Prices, *, large: bool) -> Cost:
@@ -166,7 +167,7 @@ class _PlanPricing:
                 return visit(r.needed) + self._seldom(r)
             if id(r) not in done:
                 inputs = tuple(self._estimate(i) for i in r.inputs)
-                own = pricing.node(r, inputs, self._estimate(r)) + Cost(fixed=self.prices.operator)
+                own = pricing.node(r, inputs, self._estimate(r)) + pricing.planned()
                 below = () if isinstance(r, Snapshot | Delta | Load | Near) else r.inputs
                 done[id(r)] = sum((visit(i) for i in below), own)
             return done[id(r)]

@@ -95,6 +95,10 @@ class Pricing:
     def cpu(self, seconds: float) -> Cost:
         return Cost(cpu=seconds / self.cores)
 
+    def planned(self) -> Cost:
+        """Planning a node, whatever it does."""
+        return Cost(fixed=self.prices.operator if self.large else self.prices.prepared)
+
     def node(self, node: Node, inputs: tuple[Estimate, ...], output: Estimate, found: Collection[int] = ()) -> Cost:
         """A node over inputs, of which those at the places ``found`` are looked up by key."""
         p = self.prices

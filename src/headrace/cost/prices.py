@@ -48,12 +48,13 @@ class Prices:
     collect_row: float = 1.5e-6  # through the driver into a file
     rewrite_row: float = 0.6e-6  # of a result, besides reading and saving it
     # fixed
-    run: float = 0.08  # a refresh however little it does: looking, committing, cleaning up
-    driver_step: float = 0.03
+    run: float = 0.03  # a refresh however little it does: looking, committing, cleaning up
+    driver_step: float = 0.01
     job: float = 0.06
     stage: float = 0.03
-    operator: float = 0.003  # planning one
-    commit: float = 0.015  # of a state
+    operator: float = 0.003  # of a job: Spark plans it anew every time
+    prepared: float = 0.0005  # of a small step, which is planned once
+    commit: float = 0.01  # of a state
     write: float = 0.12  # by Spark: its own job, tasks and committer
 
     cores: float = 2.0

@@ -43,7 +43,8 @@ class Seconds:
 
     def scan(self, size: Estimate) -> float:
         """Reading a state, or what an earlier step holds."""
-        return Pricing(self.prices, _large(size)).scanned(size, self.prices.load_row).seconds + self.prices.operator
+        pricing = Pricing(self.prices, _large(size))
+        return (pricing.scanned(size, self.prices.load_row) + pricing.planned()).seconds
 
     def save(self, size: Estimate) -> float:
         """A step that keeps or holds rows."""
@@ -53,7 +54,7 @@ class Seconds:
 
     def idle(self) -> float:
         """Its version is looked up, and its folder looked through."""
-        return self.prices.operator + self.prices.open_file
+        return self.prices.prepared + self.prices.open_file
 
     def publish(self, size: Estimate, result: Estimate, *, replaces: bool, growing: bool) -> float:
         """A step that makes a result visible: all of it, or its change."""
