@@ -6,12 +6,14 @@ states is expected to save a good part of a refresh, and, where some of them mus
 lost already in the runs that were alike: as much again may be won. What is expected follows from prices, and from how
 long runs of each kind took beside theirs.
 
-A plan is remembered for sizes of about the same: within a factor of two of what it was made for.
+A plan is remembered for sizes of about the same: within a factor of two of what it was made for. Sizes that come for
+the first time are worked in by a plan that is there: planning another takes time, and its code would be new, which
+takes longer still. When they come again they are planned for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ from headrace.cost.correction import Correction
 from headrace.cost.model import SMALL
 from headrace.cost.seconds import Seconds
 from headrace.cost.tuples import TupleModel, Tuples
-from headrace.ir.plan import Kept, Plan
+from headrace.ir.plan import Kept, Plan, Publish
 from headrace.ir.time import Reached, Situation
 from headrace.planner.problem import AnyModel, Arriving, refresh
 from headrace.planner.search import Valuation
@@ -51,9 +53,19 @@ class Remembered:
     planned: Any
 
 
-def recalled(memory: list[Remembered], data: Data, of: object) -> Any | None:
+def recalled(memory: Iterable[Remembered], data: Data, of: object) -> Any | None:
     """What was planned for about the same."""
     return next((r.planned for r in memory if r.of == of and _near(r.data, data)), None)
+
+
+def _stand_in(view: View, data: Data, of: object) -> Plan | None:
+    """For sizes that come for the first time, what was planned last for others of their kind. One that computes all of
+    the result was for many changes, and says nothing of few."""
+    first = recalled(view._seen, data, of) is None
+    view._seen.append(Remembered(data, of, True))
+    plans: Iterator[Plan] = (r.planned for r in reversed(view._planned) if r.of == of)
+    parts = (p for p in plans if not any(isinstance(s, Publish) and s.replace for s in p.steps))
+    return next(parts, None) if first else None
 
 
 def _near(one: Data, other: Data) -> bool:
@@ -245,7 +257,7 @@ def plan(view: View, situation: Situation, since: Reached, until: Reached, last:
     if not view.goal.by_cost and planner.states_are_preferred:
         return planner.refresh(situation)
     data, of = found(view, since, until), (situation, frozenset(view._states))
-    known = recalled(view._planned, data, of)
+    known = recalled(view._planned, data, of) or _stand_in(view, data, of)
     if known is None:
         prices = model(view, data, until, last, memory=_room(view))
         known = planner.refresh_by_cost(situation, prices, view.goal.methods)

@@ -268,6 +268,7 @@ class View:
         self._sources = {n: sources[n] for n in sorted(self._planner.sources)}
         self._engine.check_storable(self.name, self._query.schema)
         self._planned: list[Remembered] = []  # by cost
+        self._seen: deque[Remembered] = deque(maxlen=KEPT)  # sizes that came once
         self._decided: dict[str, Any] | None = None  # what to keep for changes that are usual
         self._result = Table(self._folder / "table", self._query.schema, feed=True, comment=self.comment)
         self._use(self._planner.kept if self.timeline is None else ())
