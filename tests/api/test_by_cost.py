@@ -101,3 +101,38 @@ def test_an_aggregate_below_a_join(tmp_path: Path, spark: SparkSession) -> None:
         shop.churn(range(3_000 + 3 * turn, 3_003 + 3 * turn), range(0), range(100 + 3 * turn, 103 + 3 * turn))
         view.refresh()
         same_rows(view.read(), view.recompute())
+
+
+def test_other_sizes_are_planned_for_when_they_come_again(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that is there works in what comes once: another would have to be searched for, and its code compiled."""
+    shop = Shop(tmp_path, spark)
+    shop.churn(range(100_000, 104_000), range(100_000, 103_000))
+    view = shop.warehouse.view("v", QUERIES["join of three"], goal=hr.least_cost())
+    view.refresh()
+    made: list[int] = []
+    planned = type(view._planner).refresh_by_cost
+
+    def counted(*given: Any) -> Any:
+        made.append(shop.turn)
+        return planned(*given)
+
+    monkeypatch.setattr(type(view._planner), "refresh_by_cost", counted)
+
+    def refreshed(rows: int) -> None:
+        first = 1000 * shop.turn
+        shop.churn(range(first, first + rows), range(first, first + rows))
+        view.refresh()
+        same_rows(view.read(), view.recompute())
+
+    def plans_for(*sizes: int) -> int:
+        before = len(made)
+        for rows in sizes:
+            refreshed(rows)
+        return len(made) - before
+
+    assert plans_for(4, 4) == 1
+    assert plans_for(400) == 0, "once proves nothing"
+    assert plans_for(4) == 0
+    assert plans_for(400, 400) == 1
