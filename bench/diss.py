@@ -113,7 +113,7 @@ class Maintained:
         memory = self.view._memory
         memory.clear()
         memory.too_large.clear()
-        memory.most = min(budget, self.bench.memory)
+        memory.own = min(budget, self.bench.memory)
         recall = self.view._recall
         recall.choosing, recall._made_for = choosing, None
         started = perf_counter()

@@ -1,4 +1,4 @@
-"""Rows looked up by key in memory, against Spark's own joins."""
+"""Rows looked up by key in memory, against Spark's own joins: in this process, and in Segments as executors have them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ Rows = list[tuple[Any, ...]]
 class Table:
     """An index over rows of ``schema``, of which the first ``keys`` columns are the key."""
 
+    apart = False
+
     def __init__(self, spark: SparkSession, schema: str, keys: int, limit: int = 1 << 30) -> None:
-        assert task_class(spark._jvm, "Probe") is not None
+        assert task_class(spark._jvm, "Segments" if self.apart else "Probe") is not None
         self.spark, self.schema, self.keys = spark, schema, keys
         self.c = Catalyst(spark)
         names = [f.split()[0] for f in schema.split(", ")]
         kinds = [f.split(None, 1)[1] for f in schema.split(", ")]
         self.attrs = [Attr(f"index.{n}", n, k) for n, k in zip(names, kinds, strict=True)]
-        self.java: Any = spark._jvm.headrace.Index(keys, len(names) - keys, limit)
+        given = (keys, len(names) - keys, *((PARTS,) if self.apart else ()), limit)
+        java: Any = spark._jvm.headrace
+        self.java = java.Segments(*given) if self.apart else java.Index(*given)
 
     def fill(self, rows: Rows, *, weights: list[int] | None = None, pends: bool = False) -> None:
         given = [(*r, w) for r, w in zip(rows, weights, strict=True)] if weights else rows
@@ -40,9 +44,11 @@ class Table:
         if pends:
             self.java.begin(1 << 40)
         plan = self.c.put(frame._jdf.queryExecution().analyzed())
-        self.c.fill([(plan, self.java, weighted)], pends=pends)
+        self.c.fill([(plan, self.java, weighted)], pends=pends, local=not self.apart)
 
-    def probe(self, rows: Rows, *, null_safe: bool = False, new: bool = False, weighted: bool = False) -> Counter[Any]:
+    def probe(
+        self, rows: Rows, *, null_safe: bool = False, new: bool = False, weighted: bool = False, outer: bool = False
+    ) -> Counter[Any]:
         """Each row's key with what was found for it, and its weight where that is asked for."""
         kinds = ", ".join(f"k{i} {a.type}" for i, a in enumerate(self.attrs[: self.keys]))
         asked = self.spark.createDataFrame(rows, kinds)
@@ -50,8 +56,19 @@ class Table:
         output = plan.output()
         weight = Attr("weight1", "weight", "bigint") if weighted else None
         on = [output.apply(i) for i in range(self.keys)]
-        made = self.c.probe(self.java, on, self.attrs[self.keys :], weight, plan, null_safe=null_safe, new=new)
+        how = {"null_safe": null_safe, "new": new, "outer": outer, "apart": self.apart}
+        made = self.c.probe(self.java, on, self.attrs[self.keys :], weight, plan, **how)
         return Counter(_value(r) for r in self.c.frame(made).collect())
+
+
+class Apart(Table):
+    """The same in Segments."""
+
+    apart = True
+
+
+PARTS = 3
+both = pytest.mark.parametrize("made", [Table, Apart], ids=["here", "apart"])
 
 
 @pytest.fixture(params=["NO_CODEGEN", "CODEGEN_ONLY"])
@@ -81,14 +98,15 @@ KINDS = {
 }
 
 
+@both
 @pytest.mark.parametrize("kinds", [("bigint",), ("string",), ("date",), ("int", "string"), ("decimal(20,2)", "bigint")])
-def test_a_probe_is_a_join(session: SparkSession, kinds: tuple[str, ...]) -> None:
+def test_a_probe_is_a_join(session: SparkSession, kinds: tuple[str, ...], made: type[Table]) -> None:
     r = random.Random(repr(kinds))
     columns = [*kinds, "double", "string", "array<int>"]
     schema = ", ".join(f"c{i} {k}" for i, k in enumerate(columns))
     rows = [tuple(KINDS[k](r) for k in columns) for _ in range(400)]
     asked = [tuple(KINDS[k](r) for k in kinds) for _ in range(60)]
-    table = Table(session, schema, len(kinds))
+    table = made(session, schema, len(kinds))
     table.fill(rows)
     left = session.createDataFrame(asked, ", ".join(f"k{i} {k}" for i, k in enumerate(kinds)))
     right = session.createDataFrame(rows, schema)
@@ -105,8 +123,9 @@ def _value(row: Row) -> tuple[Any, ...]:
     return tuple(tuple(v) if isinstance(v, list) else v for v in row)
 
 
-def test_what_is_pending_is_new_and_then_settled(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_what_is_pending_is_new_and_then_settled(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "a"), (1, "a"), (2, "b"), (None, "n")])
     table.fill([(1, "a"), (2, "c"), (None, "n"), (3, "d")], weights=[-1, 1, -1, 2], pends=True)
     keys: Rows = [(1,), (2,), (3,), (None,)]
@@ -123,8 +142,9 @@ def test_what_is_pending_is_new_and_then_settled(spark: SparkSession) -> None:
     assert after == Counter({(1, "a"): 1, (2, "b"): 1, (2, "c"): 1, (3, "d"): 2})
 
 
-def test_what_was_pending_can_be_forgotten(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_what_was_pending_can_be_forgotten(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "a")])
     table.fill([(1, "b")], pends=True)
     table.java.forget()
@@ -132,16 +152,18 @@ def test_what_was_pending_can_be_forgotten(spark: SparkSession) -> None:
     assert table.probe([(1,)], new=True) == Counter({(1, "a"): 1})
 
 
-def test_a_row_that_should_leave_and_is_not_there_is_told(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v double", 1)
+@both
+def test_a_row_that_should_leave_and_is_not_there_is_told(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v double", 1)
     table.fill([(1, 0.0)])
     table.fill([(1, -0.0)], weights=[-1], pends=True)
 
     assert not table.java.settle()
 
 
-def test_memory_does_not_grow_with_what_has_left(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_memory_does_not_grow_with_what_has_left(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     rows = spark.range(20_000).select("id", F.repeat(F.lit("x"), 100).alias("v"))
     table.take(rows)
     before = table.java.bytes()
@@ -156,22 +178,25 @@ def test_memory_does_not_grow_with_what_has_left(spark: SparkSession) -> None:
     assert len(table.probe([(i,) for i in range(0, 20_000, 97)])) == len(range(0, 20_000, 97))
 
 
-def test_a_row_larger_than_a_page(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_a_row_larger_than_a_page(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "x" * 3_000_000), (1, "y"), (2, "z" * 2_000_000)])
 
     assert {(k, len(v)) for k, v in table.probe([(1,), (2,)])} == {(1, 3_000_000), (1, 1), (2, 2_000_000)}
 
 
-def test_a_limit_holds(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1, limit=100_000)
+@both
+def test_a_limit_holds(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1, limit=100_000)
 
     with pytest.raises(Py4JJavaError, match="larger than it may be"):
         table.fill([(i, "x" * 1000) for i in range(1000)])
 
 
-def test_one_that_was_released_gives_an_error_and_not_no_rows(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_one_that_was_released_gives_an_error_and_not_no_rows(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "a")])
     table.java.release()
 

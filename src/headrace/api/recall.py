@@ -120,7 +120,7 @@ class Recall:
             leaving = frozenset(n for n, c in outlook.changes.items() if c.left)
             expected = plan if same else self.plan_of(Situation(outlook.moving, leaving))
             self._steps = _steps(expected, known(outlook.changes)) if known is not None else None
-            self._tree = view_tree(expected, self, joins=self.choosing.joins and self.memory.budget.local)
+            self._tree = view_tree(expected, self, joins=self.choosing.joins)
             self._steps = None
             self._front = front(self._tree.root, self.rates, self.memory.most)
             self.shares.offer(self.view, self._front)
@@ -169,8 +169,7 @@ class Recall:
                 memory.drop(name)
         key = (_NEAR if once else plan.situation, held, frozenset(usable))
         if key not in self._plans:
-            chosen, cluster = list(usable.values()), not memory.budget.local
-            self._plans[key] = with_probes(plan, self, chosen, held, or_scans=cluster) if usable else plan
+            self._plans[key] = with_probes(plan, self, list(usable.values()), held) if usable else plan
         return self._plans[key]
 
     def probing(self, plan: Plan, since: Reached) -> Plan:

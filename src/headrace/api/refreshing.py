@@ -163,8 +163,6 @@ class Refreshing:
                 if memory.held:
                     why = view._engine.said(problem)
                     _LOG.warning('view "%s": refreshed again without what it had in memory: %s', view.name, why)
-                    if not memory.budget.local:  # something in its steps needs tasks, and will again
-                        memory.most = 0
             memory.clear()
         try:
             return self._run(method, None, plan, since, until)
