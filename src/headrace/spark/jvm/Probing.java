@@ -12,7 +12,7 @@ import scala.collection.immutable.Seq;
 /** Each row of a plan with the rows of an index in executors that have its key: a join by looking up. */
 public final class Probing extends LogicalPlan {
     private final Seq keys;
-    private final Segments index;
+    private final transient Segments index;  // tasks may hold the plan, and not this
     private final Asked asked;
     private final Seq found;
     private final LogicalPlan child;

@@ -12,7 +12,7 @@ import scala.collection.immutable.Seq;
 /** Brings rows to the parts of an index, where each looks its key up. What is there is asked for when it is run. */
 public final class ProbingExec extends SparkPlan {
     private final Seq keys;
-    private final Segments index;
+    private final transient Segments index;  // tasks may hold the plan, and not this
     private final Asked asked;
     private final Seq found;
     private final SparkPlan child;
