@@ -232,9 +232,13 @@ public final class Segments {
         return done;
     }
 
-    /** How many Segments there are, what is pending not counted. */
-    public int segments() {
-        return settled.size();
+    /** The Segments as Spark knows them, what is pending not among them. */
+    public List rdds() {
+        List found = new ArrayList();
+        for (int i = 0; i < settled.size(); i++) {
+            found.add(((Segment) settled.get(i)).rdd);
+        }
+        return found;
     }
 
     /** Forget what was pending. */
