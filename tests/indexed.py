@@ -49,7 +49,13 @@ class Table:
         return values(self.probed(self.spark.createDataFrame(rows, kinds), weighted=weighted, **how))
 
     def probed(
-        self, asked: DataFrame, *, weighted: bool = False, null_safe: bool = False, new: bool = False, outer: bool = False
+        self,
+        asked: DataFrame,
+        *,
+        weighted: bool = False,
+        null_safe: bool = False,
+        new: bool = False,
+        outer: bool = False,
     ) -> DataFrame:
         """The same of any rows, the first columns of which are the key."""
         plan = self.c.put(asked._jdf.queryExecution().analyzed())

@@ -1,5 +1,5 @@
-"""An index in the memory of two executors, each a process of its own: against Spark's own joins, and when one of them is
-killed. Prints a line for everything that holds."""
+"""An index in the memory of two executors, each a process of its own: against Spark's own joins, and when one of them
+is killed. Prints a line for everything that holds."""
 
 from __future__ import annotations
 
@@ -50,6 +50,10 @@ def joins(spark: SparkSession) -> None:
                 how = "left" if outer else "inner"
                 found = values(table.probed(left, null_safe=null_safe, outer=outer))
                 assert found == joined(left, right, len(kinds), null_safe=null_safe, how=how), (name, null_safe, outer)
+        whole = values(
+            table.probed(left).coalesce(1)
+        )  # in one task, to which parts are brought from the other executor
+        assert whole == joined(left, right, len(kinds), null_safe=False), name
         table.java.release()
         print("joined by", name, flush=True)
 

@@ -67,7 +67,8 @@ def main() -> None:
             wait_for(lambda: registered(spark) < 2, "the driver knows that one is gone")
             wait_for(lambda: registered(spark) == 2, "another one")
         report = view.refresh()
-        how = "looked up" if report.memory and report.rows_read <= 2 * rows else "scanned"
+        # Changes of either table are read in several places, and nothing else is.
+        how = "looked up" if report.memory and report.rows_read <= 8 * rows else "scanned"
         print(report.method, rows, how, view.check().agrees, f"{report.seconds:.1f}", flush=True)
     spark.stop()
 

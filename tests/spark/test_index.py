@@ -1,4 +1,4 @@
-"""Rows looked up by key in memory, against Spark's own joins: in this process, and in Segments as executors have them."""
+"""Rows looked up by key in memory, against Spark's own joins: in this process, and in Segments as executors have."""
 
 from __future__ import annotations
 
@@ -151,17 +151,15 @@ def test_segments_are_what_one_index_is(spark: SparkSession) -> None:
     for table in (here, apart):
         table.fill(rows)
     most = 0
-    for turn in range(14):
+    for turn in range(16):
         leaving = r.sample(rows, min(len(rows), r.choice([0, 0, 2, 5])))
         coming = [draw() for _ in range(r.choice([0, 1, 6]))]
         weights = [-1] * len(leaving) + [1] * len(coming) if leaving else None
         for table in (here, apart):
             if leaving or coming:
                 table.fill([*leaving, *coming], weights=weights, pends=True)
-        asked = [(False, False), (False, bool(weights))] if turn % 3 else [(True, True)]
-        for null_safe, weighted in asked:
-            new = bool(weights) or not leaving
-            how = {"null_safe": null_safe, "weighted": weighted and bool(weights), "new": new}
+        for new in (False, True) if turn % 3 == 0 else ():
+            how = {"null_safe": turn % 2 == 0, "weighted": new and bool(leaving), "new": new}
             assert _netted(apart, keys, how) == _netted(here, keys, how), (turn, how)
         if turn % 5 == 4:
             for table in (here, apart):
@@ -173,7 +171,8 @@ def test_segments_are_what_one_index_is(spark: SparkSession) -> None:
         assert here.java.settle()
         assert apart.java.settle()
         most = max(most, len(apart.java.rdds()))
-        assert apart.probe(keys, null_safe=True) == here.probe(keys, null_safe=True)
+        if turn % 3 == 1:
+            assert apart.probe(keys, null_safe=True) == here.probe(keys, null_safe=True)
         assert (apart.java.records(), apart.java.distinct()) == (here.java.records(), here.java.distinct())
     assert 3 <= most <= 9, "Segments are added, and merged in time"
     apart.java.release()

@@ -59,8 +59,8 @@ class _Storage:
 
 class Budget:
     """Bytes that the indexes of all views of a warehouse may take together. What they take in this process is told to
-    Spark as storage, so that its sorts and aggregates spill in time instead of asking the heap for what is not there; of
-    executors Spark knows it."""
+    Spark as storage, so that its sorts and aggregates spill in time instead of asking the heap for what is not there;
+    what executors hold it knows."""
 
     def __init__(self, spark: SparkSession, limit: int | None) -> None:
         self.jvm = jvm = cast(Any, spark._jvm)

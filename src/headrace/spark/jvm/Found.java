@@ -20,6 +20,7 @@ public final class Found extends AbstractIterator {
     private final boolean weighted;
     private final int columns;
     private final UnsafeRow rest;
+    private final UnsafeRow looked;  // at, while another row is given out
     private final GenericInternalRow weight = new GenericInternalRow(1);
     private final JoinedRow both = new JoinedRow();
     private UnsafeRow key = null;
@@ -37,6 +38,7 @@ public final class Found extends AbstractIterator {
         this.weighted = weighted;
         this.columns = columns;
         this.rest = new UnsafeRow(columns);
+        this.looked = new UnsafeRow(columns);
     }
 
     /** Begin with a key, or with none. */
@@ -96,8 +98,8 @@ public final class Found extends AbstractIterator {
         if (left == null || held < 0 || segment >= settled) {
             return 0;
         }
-        tables[segment].read(place, rest);
-        int[] count = (int[]) left.get(rest);
+        tables[segment].read(place, looked);
+        int[] count = (int[]) left.get(looked);
         int some = count == null ? 0 : Math.min(count[0], held);
         if (some > 0) {
             count[0] -= some;

@@ -41,7 +41,7 @@ public final class RowTable implements java.io.Serializable {
         return bytes + 4L * heads.length + 8L * pages.length;
     }
 
-    /** A number that tells a table from one that has fewer or other records, but for chance. */
+    /** A number that tells a table from one that lacks some of its records, or has more. */
     public synchronized long mark() {
         return 31 * content + records;
     }

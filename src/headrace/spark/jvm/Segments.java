@@ -68,6 +68,9 @@ public final class Segments {
             }
             for (int i = 0; i < made.size(); i++) {
                 Segment segment = (Segment) made.get(i);
+                if (!segment.full && !segment.there()) {
+                    segment.rdd.count();  // an executor was lost on the way, or has no room
+                }
                 if (segment.full || !segment.there() || ((Segments) indexes.get(i)).exceeded(segment)) {
                     ((Segments) indexes.get(i)).limit = -1;  // of several, this is the one
                     throw new IllegalStateException(Index.FULL);
