@@ -50,9 +50,7 @@ def joins(spark: SparkSession) -> None:
                 how = "left" if outer else "inner"
                 found = values(table.probed(left, null_safe=null_safe, outer=outer))
                 assert found == joined(left, right, len(kinds), null_safe=null_safe, how=how), (name, null_safe, outer)
-        whole = values(
-            table.probed(left).coalesce(1)
-        )  # in one task, to which parts are brought from the other executor
+        whole = values(table.probed(left).coalesce(1))  # in one task, which fetches parts from the other executor
         assert whole == joined(left, right, len(kinds), null_safe=False), name
         table.java.release()
         print("joined by", name, flush=True)

@@ -1,8 +1,8 @@
 """Random queries over random data and random cuts: after every refresh a view is what Spark says.
 
 300 cases, or 5,000 with HEADRACE_LONG=1, and a few with rows looked up as executors do. Other cases with
-HEADRACE_SEED=<number>. A failing case is made small; its message shows the query, the tables batch by batch, what was expected and what came, and a test to
-paste into `test_regressions.py`. `run.py` does the same outside pytest.
+HEADRACE_SEED=<number>. A failing case is made small; its message shows the query, the tables batch by batch, what was
+expected and what came, and a test to paste into `test_regressions.py`. `run.py` does the same outside pytest.
 """
 
 from __future__ import annotations
