@@ -142,6 +142,28 @@ def test_in_a_cluster_all_steps_look_rows_up_in_executors(
     assert all(h.apart for h in s.view._memory.held.values())
 
 
+def test_what_executors_have_lost_is_built_again(shop: Callable[..., Shop]) -> None:
+    s = shop(apart=True)
+    memory = s.view._memory
+    for step in range(2):
+        s.add(sales=[(1000 + step, 3, 5)])
+        s.view.refresh()
+    before = dict(memory.held)
+    lost = next(name for name, held in before.items() if str(held.index) == "items by item")
+    for rdd in before[lost].java.rdds():
+        rdd.unpersist(True)
+    s.add(sales=[(2000, 3, 5)])
+    s.view.refresh()
+    s.right()
+    assert memory.held.keys() == before.keys()
+    assert {name for name in before if memory.held[name] is not before[name]} == {lost}
+    storage = s.wh._budget.jvm.headrace.Executors
+    assert all(storage.hold(rdd, 2) for held in memory.held.values() for rdd in held.java.rdds())
+    rdds = [rdd for held in memory.held.values() for rdd in held.java.rdds()]
+    memory.clear()
+    assert not any(storage.hold(rdd, 2) for rdd in rdds), "what is dropped is given back"
+
+
 def test_what_outgrows_its_memory_is_tried_once_in_a_run(shop: Callable[..., Shop]) -> None:
     """Several that grow at once each have a part of what is free. When they are dropped there is room for one again,
     and it would not be enough again."""

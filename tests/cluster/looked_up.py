@@ -52,6 +52,9 @@ def joins(spark: SparkSession) -> None:
                 assert found == joined(left, right, len(kinds), null_safe=null_safe, how=how), (name, null_safe, outer)
         whole = values(table.probed(left).coalesce(1))  # in one task, which fetches parts from the other executor
         assert whole == joined(left, right, len(kinds), null_safe=False), name
+        some = left.distinct()
+        grouped = values(table.probed(some).groupBy("k0").count())  # planned anew between stages
+        assert sum(row[1] for row in grouped) == sum(joined(some, right, len(kinds), null_safe=False).values())
         table.java.release()
         print("joined by", name, flush=True)
 

@@ -5,9 +5,12 @@ import java.util.ArrayList;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.execution.SparkPlan;
+import scala.Option;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
+import scala.math.BigInt;
 
 /** Each row of a plan with the rows of an index in executors that have its key: a join by looking up. */
 public final class Probing extends LogicalPlan {
@@ -32,6 +35,14 @@ public final class Probing extends LogicalPlan {
 
     public LogicalPlan child() {
         return child;
+    }
+
+    /** As large as the index makes it: what Spark takes to be small it copies to all executors. */
+    public Statistics stats() {
+        long each = 1 + index.records() / Math.max(index.distinct(), 1);
+        long wider = 1 + found.size() / Math.max(child.output().size(), 1);
+        BigInt size = child.stats().sizeInBytes().$times(BigInt.apply(each * wider));
+        return new Statistics(size, Option.empty(), Statistics.apply$default$3(), false);
     }
 
     public Seq output() {
