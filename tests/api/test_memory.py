@@ -33,6 +33,7 @@ class Shop:
         self.wh = hr.Warehouse(root / "wh", spark=spark, **warehouse)
         if apart:  # as if tasks were in other processes
             self.wh._budget.apart, self.wh._budget.storage = True, None
+            self.wh._budget.eager = True  # or so few rows would be scanned
         for name in ("sales", "items"):
             self.wh.source(name, hr.Folder(str(root / name), changes=True))
         self.view: View = self.wh.view("totals", SQL)
@@ -140,6 +141,16 @@ def test_in_a_cluster_all_steps_look_rows_up_in_executors(
         s.right()
     assert read[1:] == [11, 201, 11], "the Delta alone"
     assert all(h.apart for h in s.view._memory.held.values())
+
+
+def test_in_a_cluster_few_rows_are_scanned(shop: Callable[..., Shop]) -> None:
+    s = shop(apart=True)
+    s.wh._budget.eager = False
+    for step in range(3):
+        s.add(sales=[(1000 + step, 3, 5)])
+        s.view.refresh()
+        assert not s.held
+    s.right()
 
 
 def test_what_executors_have_lost_is_built_again(shop: Callable[..., Shop]) -> None:

@@ -38,7 +38,7 @@ from headrace.stats.estimate import Change, Estimate
 from headrace.stats.known import Known
 from headrace.stats.steps import Steps
 
-# Rows that are indexed at once: scanning them costs as much.
+# Rows that are indexed at once: scanning them costs as much. In a cluster they are scanned.
 FEW = 50_000
 # What is chosen should fit for so many runs.
 _RUNS = 10
@@ -210,7 +210,10 @@ class Recall:
 
     def state(self, index: Index, rows: float) -> Candidate | None:
         """An index as a state that may be held. One that is not there is made from all that it reads, and what the
-        making costs is shared by the runs for which things are expected to stay as they are."""
+        making costs is shared by the runs for which things are expected to stay as they are. Few rows are not looked up
+        in executors: the driver has scanned them before tasks begin."""
+        if self.memory.apart and self.read(index) <= FEW and not self.memory.budget.eager:
+            return None
         rows = self._measured.get(index.name, rows)
         size = self.memory.size(index, rows)
         self._estimated[index.name] = rows
