@@ -161,6 +161,31 @@ def killed_during(spark: SparkSession) -> None:
     print("killed during a probe", flush=True)
 
 
+def killed_once_merged(spark: SparkSession) -> None:
+    """What was merged does not know what it was made from."""
+    wait_for(lambda: registered(spark) == 2, "another executor")
+    table = Apart(spark, "k bigint, v bigint", 1)
+    table.take(spark.range(1000).selectExpr("id % 100", "id"))
+    for turn in range(9):
+        table.take(spark.range(1000 + turn * 100, 1100 + turn * 100).selectExpr("id % 100", "id"), pends=True)
+        assert table.java.settle()
+    assert len(table.java.rdds()) == 1
+    keys: Rows = [(k,) for k in range(100)]
+    assert sum(table.probe(keys).values()) == 1900
+    for _ in executors():
+        kill_one()
+        time.sleep(1)
+    wait_for(lambda: registered(spark) == 2 and not table.java.there(), "other executors")
+    try:
+        found = table.probe(keys)
+    except Exception as problem:
+        assert "Checkpoint block" in str(problem), problem  # noqa: PT017
+    else:
+        raise AssertionError(f"{sum(found.values())} rows and no error")
+    table.java.release()
+    print("killed once merged", flush=True)
+
+
 def not_made_again(spark: SparkSession, folder: Path) -> None:
     """Where even the rows are gone that an index was made from, it says so, also where Spark passes over lost files."""
     wait_for(lambda: registered(spark) == 2, "another executor")
@@ -188,7 +213,7 @@ def main() -> None:
     assert task_class(spark._jvm, "Segments") is not None
     give_executors(spark._jvm, spark.sparkContext._jsc.sc())
     wait_for(lambda: registered(spark) == 2, "two executors")
-    for check in (joins, weights, merging, memory, killed_between, killed_during):
+    for check in (joins, weights, merging, memory, killed_between, killed_during, killed_once_merged):
         check(spark)
     not_made_again(spark, Path(sys.argv[1]))
     spark.stop()

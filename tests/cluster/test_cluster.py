@@ -34,6 +34,7 @@ def test_an_index_in_executors(tmp_path: Path) -> None:
         "a limit holds",
         "killed between probes",
         "killed during a probe",
+        "killed once merged",
         "an error, and not fewer rows",
     ]
 

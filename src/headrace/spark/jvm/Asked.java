@@ -20,6 +20,10 @@ public final class Asked implements Serializable {
         return other instanceof Asked && ((Asked) other).hashCode() == hashCode();
     }
 
+    public String toString() {
+        return (newer ? "new" : "old") + (nullSafe ? ", NULL equals NULL" : "") + (outer ? ", or nothing" : "");
+    }
+
     public int hashCode() {
         return (nullSafe ? 1 : 0) + (newer ? 2 : 0) + (weighted ? 4 : 0) + (outer ? 8 : 0);
     }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.Product2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -47,7 +48,7 @@ public final class Gather extends AbstractFunction2 implements Serializable {
         int seen = 0;
         while (rows.hasNext() && !made.full) {
             InternalRow row = (InternalRow) ((Product2) rows.next())._2();
-            org.apache.spark.sql.catalyst.expressions.UnsafeRow found = keyOf.apply(row);
+            UnsafeRow found = keyOf.apply(row);
             made.table.add(found, restOf.apply(row), RowTable.hash(found), weight < 0 ? 1L : row.getLong(weight));
             made.full = (++seen & 0xfff) == 0 && made.table.bytes() > most;
         }

@@ -279,6 +279,10 @@ public final class Segments {
         return records;
     }
 
+    public String toString() {
+        return "index of " + records + " rows in " + parts + " parts";
+    }
+
     /** One RDD of parts, and what was told of them when it was made. */
     private static final class Segment {
         final RDD rdd;
