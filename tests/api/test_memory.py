@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 
 import headrace as hr
 from headrace.api.view import View
+from headrace.ir.probe import Index
 from headrace.spark import computing
 from headrace.spark.finalizing import settle
+from headrace.spark.memory import Held
 
 SALES = pa.schema([("id", pa.int64()), ("item", pa.int64()), ("price", pa.int64())])
 ITEMS = pa.schema([("item", pa.int64()), ("name", pa.string())])
@@ -173,6 +175,34 @@ def test_what_executors_have_lost_is_built_again(shop: Callable[..., Shop]) -> N
     rdds = [rdd for held in memory.held.values() for rdd in held.java.rdds()]
     memory.clear()
     assert not any(storage.hold(rdd, 2) for rdd in rdds), "what is dropped is given back"
+
+
+def test_a_run_that_loses_memory_is_done_again_and_the_next_has_it(
+    shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = shop(apart=True)
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+    memory, lost = s.view._memory, []
+    assert s.held
+
+    def losing(index: Index) -> Held | None:
+        held = memory.held.get(index.name)
+        if held is not None and not lost:
+            lost.append(held)
+            held.java.release()
+        return held
+
+    monkeypatch.setattr(memory, "get", losing)
+    for step in range(2):
+        s.add(sales=[(2000 + step, 3, 5)])
+        report = s.view.refresh()
+        assert report.method == "incremental"
+        s.right()
+    assert lost
+    assert s.held
+    s.add(sales=[(3000, 3, 5)])
+    assert s.view.refresh().rows_read == 1
 
 
 def test_what_outgrows_its_memory_is_tried_once_in_a_run(shop: Callable[..., Shop]) -> None:

@@ -171,7 +171,7 @@ public final class Segments {
 
     /** Whether all of it is in memory. */
     public boolean there() {
-        boolean all = true;
+        boolean all = !gone;
         for (int i = 0; i < settled.size(); i++) {
             all = all && ((Segment) settled.get(i)).there();
         }
