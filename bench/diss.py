@@ -114,7 +114,7 @@ class Maintained:
         if anew:
             memory.clear()
         memory.too_large.clear()
-        memory.most = min(budget, self.bench.memory)
+        memory.own = min(budget, self.bench.memory)
         recall = self.view._recall
         recall.choosing, recall._made_for = choosing, None
         started = perf_counter()

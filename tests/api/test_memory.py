@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 
 import headrace as hr
 from headrace.api.view import View
+from headrace.ir.probe import Index
 from headrace.spark import computing
 from headrace.spark.finalizing import settle
+from headrace.spark.memory import Held
 
 SALES = pa.schema([("id", pa.int64()), ("item", pa.int64()), ("price", pa.int64())])
 ITEMS = pa.schema([("item", pa.int64()), ("name", pa.string())])
@@ -26,11 +28,14 @@ SQL = "SELECT name, sum(price) AS total FROM sales JOIN items ON sales.item = it
 class Shop:
     """Two tables and a view that joins them."""
 
-    def __init__(self, spark: SparkSession, root: Path, **warehouse: Any) -> None:
+    def __init__(self, spark: SparkSession, root: Path, *, apart: bool = False, **warehouse: Any) -> None:
         self.root = root
         self.batch = 0
         self.add(items=[(i, f"item {i % 7}") for i in range(40)], sales=[(i, i % 50, i) for i in range(300)])
         self.wh = hr.Warehouse(root / "wh", spark=spark, **warehouse)
+        if apart:  # as if tasks were in other processes
+            self.wh._budget.apart, self.wh._budget.storage = True, None
+            self.wh._budget.eager = True  # or so few rows would be scanned
         for name in ("sales", "items"):
             self.wh.source(name, hr.Folder(str(root / name), changes=True))
         self.view: View = self.wh.view("totals", SQL)
@@ -122,12 +127,11 @@ def test_a_budget_is_kept(shop: Callable[..., Shop], budget: int) -> None:
         assert {"items by item", "sales by item"} <= s.held
 
 
-def test_in_a_cluster_small_steps_look_rows_up_in_the_driver(
+def test_in_a_cluster_all_steps_look_rows_up_in_executors(
     shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(computing, "SMALL", 100)
-    s = shop()
-    s.wh._budget.local = False  # as if tasks were in other processes
+    s = shop(apart=True)
     read = []
     for step, rows in enumerate([10, 10, 200, 10]):
         s.add(sales=[(1000 + 500 * step + i, i % 50, 5) for i in range(rows)])
@@ -137,8 +141,68 @@ def test_in_a_cluster_small_steps_look_rows_up_in_the_driver(
         assert "items by item" in s.held
         read.append(report.rows_read)
         s.right()
-    assert read[1] == read[3] == 11  # the Delta alone
-    assert read[2] >= 201 + 40  # tasks have scanned the items
+    assert read[1:] == [11, 201, 11], "the Delta alone"
+    assert all(h.apart for h in s.view._memory.held.values())
+
+
+def test_in_a_cluster_few_rows_are_scanned(shop: Callable[..., Shop]) -> None:
+    s = shop(apart=True)
+    s.wh._budget.eager = False
+    for step in range(3):
+        s.add(sales=[(1000 + step, 3, 5)])
+        s.view.refresh()
+        assert not s.held
+    s.right()
+
+
+def test_what_executors_have_lost_is_built_again(shop: Callable[..., Shop]) -> None:
+    s = shop(apart=True)
+    memory = s.view._memory
+    for step in range(2):
+        s.add(sales=[(1000 + step, 3, 5)])
+        s.view.refresh()
+    before = dict(memory.held)
+    lost = next(name for name, held in before.items() if str(held.index) == "items by item")
+    for rdd in before[lost].java.rdds():
+        rdd.unpersist(True)
+    s.add(sales=[(2000, 3, 5)])
+    s.view.refresh()
+    s.right()
+    assert memory.held.keys() == before.keys()
+    assert {name for name in before if memory.held[name] is not before[name]} == {lost}
+    storage = s.wh._budget.jvm.headrace.Executors
+    assert all(storage.hold(rdd, 2) for held in memory.held.values() for rdd in held.java.rdds())
+    rdds = [rdd for held in memory.held.values() for rdd in held.java.rdds()]
+    memory.clear()
+    assert not any(storage.hold(rdd, 2) for rdd in rdds), "what is dropped is given back"
+
+
+def test_a_run_that_loses_memory_is_done_again_and_the_next_has_it(
+    shop: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = shop(apart=True)
+    s.add(sales=[(1000, 3, 5)])
+    s.view.refresh()
+    memory, lost = s.view._memory, []
+    assert s.held
+
+    def losing(index: Index) -> Held | None:
+        held = memory.held.get(index.name)
+        if held is not None and not lost:
+            lost.append(held)
+            held.java.release()
+        return held
+
+    monkeypatch.setattr(memory, "get", losing)
+    for step in range(2):
+        s.add(sales=[(2000 + step, 3, 5)])
+        report = s.view.refresh()
+        assert report.method == "incremental"
+        s.right()
+    assert lost
+    assert s.held
+    s.add(sales=[(3000, 3, 5)])
+    assert s.view.refresh().rows_read == 1
 
 
 def test_what_outgrows_its_memory_is_tried_once_in_a_run(shop: Callable[..., Shop]) -> None:
@@ -154,7 +218,7 @@ def test_what_outgrows_its_memory_is_tried_once_in_a_run(shop: Callable[..., Sho
     assert s.view.refresh().method == "incremental"
     s.right()
     assert memory.refused
-    memory.most = memory.limit = s.wh._budget.limit = 1 << 30
+    memory.limit = s.wh._budget.limit = 1 << 30
     assert {memory.size(before[name], 10) for name in memory.refused} == {None}
     refused = set(memory.refused)
     memory.begin(memory.run)

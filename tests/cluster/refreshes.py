@@ -1,22 +1,18 @@
 """Refreshes on a cluster of two executors, each a process of its own; one of them is killed in every run, each time a
-step later.
+step later. Then small and large refreshes that look rows up in executors, and some after an executor is gone.
 
 Prints a line for every refresh: its method, and whether the view is what Spark answers from scratch.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from two_executors import kill_one, registered, start, wait_for
 
 import headrace as hr
 from headrace.runtime.progress import StepDone
@@ -29,42 +25,9 @@ SQL = """
 """
 
 
-def executors() -> list[int]:
-    """The executors that this process started, by way of its JVM."""
-    found = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in found.splitlines()[1:]]
-    parents = {int(pid): int(ppid) for pid, ppid, _ in rows}
-
-    def ours(pid: int) -> bool:
-        while pid in parents and pid != os.getpid():
-            pid = parents[pid]
-        return pid == os.getpid()
-
-    return [int(pid) for pid, _, args in rows if "CoarseGrainedExecutorBackend" in args and ours(int(pid))]
-
-
-def an_executor() -> int:
-    """One of them, once there is one: the cluster starts another for each that was killed."""
-    until = time.monotonic() + 180
-    while not (found := executors()):
-        assert time.monotonic() < until, "no executor for three minutes"
-        time.sleep(0.2)
-    return found[0]
-
-
 def main() -> None:
     folder = Path(sys.argv[1])
-    spark = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.executor.memory", "900m")
-        .config("spark.driver.memory", "2g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.buffer.pageSize", "1m")
-        .config("spark.log.level", "OFF")
-        .getOrCreate()
-    )
+    spark = start()
     warehouse = hr.Warehouse(folder / "warehouse", spark=spark)
     draw = random.Random(3)
 
@@ -87,20 +50,26 @@ def main() -> None:
             if isinstance(event, StepDone):
                 steps.append(event.name)
                 if len(steps) == number:
-                    os.kill(an_executor(), signal.SIGKILL)
+                    kill_one()
                     print("killed an executor after step", number, flush=True)
 
         print(view.refresh(progress=progress).method, view.check().agrees, flush=True)
     other = hr.Warehouse(folder / "other", spark=spark)  # it has seen no large change
     for name in ("t", "u"):
         other.source(name, hr.Folder(folder / name))
-    small = other.view("v", SQL, refresh_policy="INCREMENTAL")
-    small.refresh()
-    for number in range(4, 7):
-        arrive(number, 10)
-        report = small.refresh()
-        how = "looked up" if report.memory and report.rows_read < 1000 else "scanned"
-        print(report.method, how, small.check().agrees, flush=True)
+    view = other.view("v", SQL, refresh_policy="INCREMENTAL")
+    wait_for(lambda: registered(spark) == 2, "two executors")
+    view.refresh()
+    for number, rows in enumerate((10, 10, 10, ROWS, 10, 10, 10), 4):
+        arrive(number, rows)
+        if number == 8:
+            kill_one()
+            wait_for(lambda: registered(spark) < 2, "the driver knows that one is gone")
+            wait_for(lambda: registered(spark) == 2, "another one")
+        report = view.refresh()
+        # Changes of either table are read in several places, and nothing else is.
+        how = "looked up" if report.memory and report.rows_read <= 8 * rows else "scanned"
+        print(report.method, rows, how, view.check().agrees, f"{report.seconds:.1f}", flush=True)
     spark.stop()
 
 

@@ -24,7 +24,8 @@ class Trial:
     first: int = 0
     """The batch after which the views are made."""
     memory: str = "on"
-    """Rows are looked up in memory wherever they can be (on) or never (off), or it is often lost on the way (lost)."""
+    """Rows are looked up in memory wherever they can be (on) or never (off), or it is often lost on the way (lost). It
+    may be that of executors (apart)."""
     goal: str = "least_latency"
     """What the views are refreshed for."""
 

@@ -175,6 +175,8 @@ def run_trial(spark: SparkSession, oracle: Oracle, trial: Trial, root: Path) -> 
             limit = 0 if trial.memory == "off" else None
             warehouse = hr.Warehouse(str(root / "warehouse"), spark=spark, memory=limit)
             warehouse._budget.eager = True
+            if trial.memory == "apart":  # as in a cluster, where Spark itself knows what is taken
+                warehouse._budget.apart, warehouse._budget.storage = True, None
             for name in TABLES:
                 folder = hr.Folder(str(root / "sources" / name), changes=name not in history.plain)
                 warehouse.source(name, folder)

@@ -1,8 +1,8 @@
 """Random queries over random data and random cuts: after every refresh a view is what Spark says.
 
-300 cases, or 5,000 with HEADRACE_LONG=1. Other cases with HEADRACE_SEED=<number>. A failing case is made
-small; its message shows the query, the tables batch by batch, what was expected and what came, and a test to
-paste into `test_regressions.py`. `run.py` does the same outside pytest.
+300 cases, or 5,000 with HEADRACE_LONG=1, and a few with rows looked up as executors do. Other cases with
+HEADRACE_SEED=<number>. A failing case is made small; its message shows the query, the tables batch by batch, what was
+expected and what came, and a test to paste into `test_regressions.py`. `run.py` does the same outside pytest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from ahead import Ahead, chosen
@@ -21,6 +23,7 @@ from .reduce import reduced
 
 CASES = 5_000 if os.environ.get("HEADRACE_LONG") == "1" else 300
 PART = 25
+APART = 60 if os.environ.get("HEADRACE_LONG") == "1" else 4
 REDUCING = 300
 """Seconds to make a failing case small."""
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))
@@ -55,6 +58,26 @@ def parts(
     running = Ahead([item.callspec.params["part"] for item in chosen(request, "parts")], run)
     yield running
     running.stop()
+
+
+def test_rows_are_looked_up_in_executors(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    oracle = Oracle(spark)
+
+    def one(trial: Trial) -> Outcome:
+        try:
+            return run_trial(spark, oracle, replace(trial, memory="apart"), tmp_path / "trial")
+        finally:
+            shutil.rmtree(tmp_path / "trial", ignore_errors=True)
+
+    total = Outcome()
+    for trial in drawn(first_trial(900)):
+        total.add(one(trial))
+        if total.failures:
+            smallest = reduced(total.failures[0], one, seconds=REDUCING)
+            pytest.fail(f"{smallest}\n{smallest.code()}", pytrace=False)
+        if total.cases >= APART:
+            break
+    assert "without what it had in memory" not in caplog.text
 
 
 def first_trial(part: int) -> int:

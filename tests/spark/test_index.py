@@ -1,4 +1,4 @@
-"""Rows looked up by key in memory, against Spark's own joins."""
+"""Rows looked up by key in memory, against Spark's own joins: in this process, and in Segments as executors have."""
 
 from __future__ import annotations
 
@@ -8,50 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from indexed import Apart, Rows, Table, joined, values
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headrace.ir.expr import Attr
-from headrace.spark.catalyst import Catalyst
-from headrace.spark.jvm import task_class
-
-Rows = list[tuple[Any, ...]]
-
-
-class Table:
-    """An index over rows of ``schema``, of which the first ``keys`` columns are the key."""
-
-    def __init__(self, spark: SparkSession, schema: str, keys: int, limit: int = 1 << 30) -> None:
-        assert task_class(spark._jvm, "Probe") is not None
-        self.spark, self.schema, self.keys = spark, schema, keys
-        self.c = Catalyst(spark)
-        names = [f.split()[0] for f in schema.split(", ")]
-        kinds = [f.split(None, 1)[1] for f in schema.split(", ")]
-        self.attrs = [Attr(f"index.{n}", n, k) for n, k in zip(names, kinds, strict=True)]
-        self.java: Any = spark._jvm.headrace.Index(keys, len(names) - keys, limit)
-
-    def fill(self, rows: Rows, *, weights: list[int] | None = None, pends: bool = False) -> None:
-        given = [(*r, w) for r, w in zip(rows, weights, strict=True)] if weights else rows
-        schema = f"{self.schema}, weight bigint" if weights else self.schema
-        self.take(self.spark.createDataFrame(given, schema).repartition(2), weighted=bool(weights), pends=pends)
-
-    def take(self, frame: DataFrame, *, weighted: bool = False, pends: bool = False) -> None:
-        if pends:
-            self.java.begin(1 << 40)
-        plan = self.c.put(frame._jdf.queryExecution().analyzed())
-        self.c.fill([(plan, self.java, weighted)], pends=pends)
-
-    def probe(self, rows: Rows, *, null_safe: bool = False, new: bool = False, weighted: bool = False) -> Counter[Any]:
-        """Each row's key with what was found for it, and its weight where that is asked for."""
-        kinds = ", ".join(f"k{i} {a.type}" for i, a in enumerate(self.attrs[: self.keys]))
-        asked = self.spark.createDataFrame(rows, kinds)
-        plan = self.c.put(asked._jdf.queryExecution().analyzed())
-        output = plan.output()
-        weight = Attr("weight1", "weight", "bigint") if weighted else None
-        on = [output.apply(i) for i in range(self.keys)]
-        made = self.c.probe(self.java, on, self.attrs[self.keys :], weight, plan, null_safe=null_safe, new=new)
-        return Counter(_value(r) for r in self.c.frame(made).collect())
+both = pytest.mark.parametrize("made", [Table, Apart], ids=["here", "apart"])
 
 
 @pytest.fixture(params=["NO_CODEGEN", "CODEGEN_ONLY"])
@@ -61,13 +23,6 @@ def session(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Spa
     copy.conf.set("spark.sql.codegen.factoryMode", request.param)
     copy.conf.set("spark.sql.codegen.wholeStage", str(request.param != "NO_CODEGEN").lower())
     return copy
-
-
-def joined(left: DataFrame, right: DataFrame, keys: int, *, null_safe: bool) -> Counter[Any]:
-    pairs = [(F.col(f"k{i}"), right[right.columns[i]]) for i in range(keys)]
-    on = [a.eqNullSafe(b) if null_safe else a == b for a, b in pairs]
-    rest = [right[c] for c in right.columns[keys:]]
-    return Counter(_value(r) for r in left.join(right, on).select(*[f"k{i}" for i in range(keys)], *rest).collect())
 
 
 KINDS = {
@@ -81,14 +36,15 @@ KINDS = {
 }
 
 
+@both
 @pytest.mark.parametrize("kinds", [("bigint",), ("string",), ("date",), ("int", "string"), ("decimal(20,2)", "bigint")])
-def test_a_probe_is_a_join(session: SparkSession, kinds: tuple[str, ...]) -> None:
+def test_a_probe_is_a_join(session: SparkSession, kinds: tuple[str, ...], made: type[Table]) -> None:
     r = random.Random(repr(kinds))
     columns = [*kinds, "double", "string", "array<int>"]
     schema = ", ".join(f"c{i} {k}" for i, k in enumerate(columns))
     rows = [tuple(KINDS[k](r) for k in columns) for _ in range(400)]
     asked = [tuple(KINDS[k](r) for k in kinds) for _ in range(60)]
-    table = Table(session, schema, len(kinds))
+    table = made(session, schema, len(kinds))
     table.fill(rows)
     left = session.createDataFrame(asked, ", ".join(f"k{i} {k}" for i, k in enumerate(kinds)))
     right = session.createDataFrame(rows, schema)
@@ -97,16 +53,15 @@ def test_a_probe_is_a_join(session: SparkSession, kinds: tuple[str, ...]) -> Non
 
         assert found == joined(left, right, len(kinds), null_safe=null_safe)
         assert found
+    outer = values(table.probed(left, outer=True))
+    assert outer == joined(left, right, len(kinds), null_safe=False, how="left")
     assert table.java.records() == len(rows)
     assert table.java.distinct() == len({repr(row[: len(kinds)]) for row in rows})
 
 
-def _value(row: Row) -> tuple[Any, ...]:
-    return tuple(tuple(v) if isinstance(v, list) else v for v in row)
-
-
-def test_what_is_pending_is_new_and_then_settled(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_what_is_pending_is_new_and_then_settled(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "a"), (1, "a"), (2, "b"), (None, "n")])
     table.fill([(1, "a"), (2, "c"), (None, "n"), (3, "d")], weights=[-1, 1, -1, 2], pends=True)
     keys: Rows = [(1,), (2,), (3,), (None,)]
@@ -123,8 +78,9 @@ def test_what_is_pending_is_new_and_then_settled(spark: SparkSession) -> None:
     assert after == Counter({(1, "a"): 1, (2, "b"): 1, (2, "c"): 1, (3, "d"): 2})
 
 
-def test_what_was_pending_can_be_forgotten(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_what_was_pending_can_be_forgotten(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "a")])
     table.fill([(1, "b")], pends=True)
     table.java.forget()
@@ -132,16 +88,18 @@ def test_what_was_pending_can_be_forgotten(spark: SparkSession) -> None:
     assert table.probe([(1,)], new=True) == Counter({(1, "a"): 1})
 
 
-def test_a_row_that_should_leave_and_is_not_there_is_told(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v double", 1)
+@both
+def test_a_row_that_should_leave_and_is_not_there_is_told(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v double", 1)
     table.fill([(1, 0.0)])
     table.fill([(1, -0.0)], weights=[-1], pends=True)
 
     assert not table.java.settle()
 
 
-def test_memory_does_not_grow_with_what_has_left(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_memory_does_not_grow_with_what_has_left(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     rows = spark.range(20_000).select("id", F.repeat(F.lit("x"), 100).alias("v"))
     table.take(rows)
     before = table.java.bytes()
@@ -156,25 +114,88 @@ def test_memory_does_not_grow_with_what_has_left(spark: SparkSession) -> None:
     assert len(table.probe([(i,) for i in range(0, 20_000, 97)])) == len(range(0, 20_000, 97))
 
 
-def test_a_row_larger_than_a_page(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_a_row_larger_than_a_page(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "x" * 3_000_000), (1, "y"), (2, "z" * 2_000_000)])
 
     assert {(k, len(v)) for k, v in table.probe([(1,), (2,)])} == {(1, 3_000_000), (1, 1), (2, 2_000_000)}
 
 
-def test_a_limit_holds(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1, limit=100_000)
+@both
+def test_a_limit_holds(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1, limit=100_000)
 
     with pytest.raises(Py4JJavaError, match="larger than it may be"):
         table.fill([(i, "x" * 1000) for i in range(1000)])
 
 
-def test_one_that_was_released_gives_an_error_and_not_no_rows(spark: SparkSession) -> None:
-    table = Table(spark, "k bigint, v string", 1)
+@both
+def test_one_that_was_released_gives_an_error_and_not_no_rows(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "a")])
     table.java.release()
 
     assert table.java.bytes() == 0
     with pytest.raises(Exception, match="released"):
         table.probe([(1,)])
+
+
+def test_segments_are_what_one_index_is(spark: SparkSession) -> None:
+    """Rows come and leave, some runs fail, and Segments are merged, once and again: both give the same all the time."""
+    r, schema = random.Random(11), "k bigint, l string, v string"
+    here, apart = Table(spark, schema, 2), Apart(spark, schema, 2)
+    draw = lambda: (r.choice([None, *range(8)]), r.choice([None, "", "a"]), r.choice("xyz"))  # noqa: E731
+    rows = [draw() for _ in range(60)]
+    keys: Rows = [(k, text) for k in (None, *range(9)) for text in (None, "", "a")]
+    for table in (here, apart):
+        table.fill(rows)
+    most = 0
+    for turn in range(16):
+        leaving = r.sample(rows, min(len(rows), r.choice([0, 0, 2, 5])))
+        coming = [draw() for _ in range(r.choice([0, 1, 6]))]
+        weights = [-1] * len(leaving) + [1] * len(coming) if leaving else None
+        for table in (here, apart):
+            if leaving or coming:
+                table.fill([*leaving, *coming], weights=weights, pends=True)
+        for new in (False, True) if turn % 3 == 0 else ():
+            how = {"null_safe": turn % 2 == 0, "weighted": new and bool(leaving), "new": new}
+            assert _netted(apart, keys, how) == _netted(here, keys, how), (turn, how)
+        if turn % 5 == 4:
+            for table in (here, apart):
+                table.java.forget()
+            continue
+        for row in leaving:
+            rows.remove(row)
+        rows += coming
+        assert here.java.settle()
+        assert apart.java.settle()
+        most = max(most, len(apart.java.rdds()))
+        if turn % 3 == 1:
+            assert apart.probe(keys, null_safe=True) == here.probe(keys, null_safe=True)
+        assert (apart.java.records(), apart.java.distinct()) == (here.java.records(), here.java.distinct())
+    assert 3 <= most <= 9, "Segments are added, and merged in time"
+    apart.java.release()
+
+
+def _netted(table: Table, keys: Rows, how: dict[str, bool]) -> Counter[Any]:
+    """What is found, rows with weights added up."""
+    found = table.probe(keys, **how)
+    if not how["weighted"]:
+        return found
+    sums: Counter[Any] = Counter()
+    for row, times in found.items():
+        sums[row[:-1]] += times * row[-1]
+    return Counter({row: n for row, n in sums.items() if n})
+
+
+def test_what_is_lost_is_made_again(spark: SparkSession) -> None:
+    table = Apart(spark, "k bigint, v string", 1)
+    table.take(spark.range(1000).selectExpr("id % 100", "string(id)"))
+    before = table.probe([(7,), (8,)])
+    assert table.java.there()
+    for rdd in table.java.rdds():
+        rdd.unpersist(True)
+    assert not table.java.there()
+    assert table.probe([(7,), (8,)]) == before
+    assert len(before) == 20

@@ -38,7 +38,7 @@ from headrace.stats.estimate import Change, Estimate
 from headrace.stats.known import Known
 from headrace.stats.steps import Steps
 
-# Rows that are indexed at once: scanning them costs as much.
+# Rows that are indexed at once: scanning them costs as much. In a cluster they are scanned.
 FEW = 50_000
 # What is chosen should fit for so many runs.
 _RUNS = 10
@@ -120,7 +120,7 @@ class Recall:
             leaving = frozenset(n for n, c in outlook.changes.items() if c.left)
             expected = plan if same else self.plan_of(Situation(outlook.moving, leaving))
             self._steps = _steps(expected, known(outlook.changes)) if known is not None else None
-            self._tree = view_tree(expected, self, joins=self.choosing.joins and self.memory.budget.local)
+            self._tree = view_tree(expected, self, joins=self.choosing.joins)
             self._steps = None
             self._front = front(self._tree.root, self.rates, self.memory.most)
             self.shares.offer(self.view, self._front)
@@ -169,8 +169,7 @@ class Recall:
                 memory.drop(name)
         key = (_NEAR if once else plan.situation, held, frozenset(usable))
         if key not in self._plans:
-            chosen, cluster = list(usable.values()), not memory.budget.local
-            self._plans[key] = with_probes(plan, self, chosen, held, or_scans=cluster) if usable else plan
+            self._plans[key] = with_probes(plan, self, list(usable.values()), held) if usable else plan
         return self._plans[key]
 
     def probing(self, plan: Plan, since: Reached) -> Plan:
@@ -211,7 +210,10 @@ class Recall:
 
     def state(self, index: Index, rows: float) -> Candidate | None:
         """An index as a state that may be held. One that is not there is made from all that it reads, and what the
-        making costs is shared by the runs for which things are expected to stay as they are."""
+        making costs is shared by the runs for which things are expected to stay as they are. Few rows are not looked up
+        in executors: the driver has scanned them before tasks begin."""
+        if self.memory.apart and self.read(index) <= FEW and not self.memory.budget.eager:
+            return None
         rows = self._measured.get(index.name, rows)
         size = self.memory.size(index, rows)
         self._estimated[index.name] = rows

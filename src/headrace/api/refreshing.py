@@ -70,10 +70,12 @@ def attempt(view: View, progress: Progress, run: Callable[[float], RefreshReport
 def prepare(view: View, expected: Outlook) -> None:
     """Build what is chosen for a delta before it comes, from the last run on; what is not chosen is released."""
     last, memory, recall = view._result.last_run(), view._memory, view._recall
-    if last is None or not memory.possible:
+    if last is None:
+        return
+    memory.begin((last["number"], last["record"]["started"]))
+    if not memory.possible:
         return
     reached = Reached(last["positions"])
-    memory.begin((last["number"], last["record"]["started"]))
     leaving = frozenset(n for n, c in expected.changes.items() if c.left)
     plan = recall.near(replanning.plan_for(view, Situation(expected.moving, leaving)), reached, reached)
     while True:
@@ -163,8 +165,6 @@ class Refreshing:
                 if memory.held:
                     why = view._engine.said(problem)
                     _LOG.warning('view "%s": refreshed again without what it had in memory: %s', view.name, why)
-                    if not memory.budget.local:  # something in its steps needs tasks, and will again
-                        memory.most = 0
             memory.clear()
         try:
             return self._run(method, None, plan, since, until)

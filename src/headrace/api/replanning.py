@@ -89,8 +89,8 @@ def model(view: View, data: Data, at: Reached, last: Mapping[str, Any] | None = 
 
 
 def _room(view: View) -> int:
-    """Bytes in which rows are looked up, by tasks too."""
-    return view._memory.most if view._memory.possible and view._memory.budget.local else 0
+    """Bytes in which rows are looked up."""
+    return view._memory.most if view._memory.possible else 0
 
 
 # --- what is expected

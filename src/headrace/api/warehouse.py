@@ -41,7 +41,8 @@ class Warehouse:
 
     ``spark`` is the session to work in; without one a local session is started. ``retain`` is how many versions of
     each view's table stay readable. ``memory`` is what all views together may take to look rows up by key between
-    refreshes ("2g", or bytes; 0 for none); without it, a quarter of the heap of Spark's JVM.
+    refreshes ("2g", or bytes; 0 for none); without it, a quarter of the heap of Spark's JVM, or of what the
+    executors of a cluster have for storage.
     """
 
     def __init__(

@@ -81,10 +81,8 @@ class Upkeep:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of one run in one situation; ``situation`` is None for a load from scratch. ``scans`` are the
-    same steps without rows that are looked up, where a run must be able to do without in some of them."""
+    """The steps of one run in one situation; ``situation`` is None for a load from scratch."""
 
     steps: tuple[Step, ...]
     situation: Situation | None
     upkeep: tuple[Upkeep, ...]
-    scans: tuple[Step, ...] = ()

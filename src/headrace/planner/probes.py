@@ -56,14 +56,8 @@ def candidates(plan: Plan, sizes: Sizes) -> dict[Index, int]:
     return dict(Counter(index for step in plan.steps for index in probed(rewriting.rewritten(step.rel))))
 
 
-def with_probes(
-    plan: Plan, sizes: Sizes, chosen: Collection[Index], held: Collection[str] = (), *, or_scans: bool = False
-) -> Plan:
-    """The same plan with these indexes probed where it can use them, joins that are ``held`` brought up to date. With
-    ``or_scans`` each step can be done without them, so that the steps are those of the plan, and no join is probed."""
-    if or_scans:
-        alone = _Rewriting(sizes, tuple(i for i in chosen if not i.members))
-        return replace(plan, steps=tuple(replace(s, rel=alone.rewritten(s.rel)) for s in plan.steps), scans=plan.steps)
+def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[Index], held: Collection[str] = ()) -> Plan:
+    """The same plan with these indexes probed where it can use them, joins that are ``held`` brought up to date."""
     plan, joins = with_joins(plan, chosen, held)
     rewriting = _Rewriting(sizes, (*(i for i in chosen if not i.members), *joins))
     return replace(plan, steps=_unpinned([replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps]))

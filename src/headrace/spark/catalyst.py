@@ -363,14 +363,15 @@ class Catalyst:
 
     def fill(self, filled: Sequence[tuple[Any, Any, bool]], *, pends: bool, local: bool = True) -> None:
         """Put the rows of plans into indexes, in one job or without any: plan, index, and whether the last column is
-        the weight. ``local`` says that tasks run in this process."""
-        if self.single and self._here is not None:
+        the weight. ``local`` says that the indexes are in this process, else they are in executors."""
+        if local and self.single and self._here is not None:
             for plan, index, weighted in filled:
                 self.collect(plan).fill(index, None, weighted=weighted, pends=pends)
             return
         plain = [(self._script.static("headrace.Slot", "plain", plan), *rest) for plan, *rest in filled]
         parts = [self._script.java_list(part) for part in zip(*plain, strict=True)]
-        self.java(self._script.static("headrace.Fill", "run", self._java_session, *parts, pends, local))
+        where = ("headrace.Fill", "run") if local else ("headrace.Segments", "fill")
+        self.java(self._script.static(*where, self._java_session, *parts, pends))
 
     def _given(self, options: Mapping[str, str] | None) -> Any:
         given = self._no_options
@@ -440,12 +441,16 @@ class Catalyst:
     ) -> Any:
         """Each row with the ``columns`` of the rows in an index that have its key, and their weight where it is asked
         for. ``null_safe``: NULL equals NULL; ``new``: with what the run adds to the index; ``outer``: NULLs for a row
-        that finds none."""
+        that finds none; ``apart``: the index is in executors."""
         output = self.seq([self.attr(a) for a in (columns if weight is None else (*columns, weight))])
+        flags, outer = (how["null_safe"], how["new"], weight is not None), how.get("outer", False)
+        if how.get("apart", False):
+            self._script.static("headrace.ProbingStrategy", "teach", self._java_session)
+            asked = self._script.new("headrace.Asked", *flags, outer)
+            return self._script.new("headrace.Probing", self.seq(keys), index, asked, output, plan)
         kinds = self._script.static(f"{_SQL}.catalyst.types.DataTypeUtils", "fromAttributes", output)
-        flags = (how["null_safe"], how["new"], weight is not None)
         generator = self._script.new("headrace.Probe", self.seq(keys), index, kinds, *flags)
-        return self._plan("Generate", generator, self.nil, how.get("outer", False), self.none, output, plan)
+        return self._plan("Generate", generator, self.nil, outer, self.none, output, plan)
 
     def sort(self, keys: Any, plan: Any, *, everywhere: bool) -> Any:
         """The rows in the order of sort keys, given as a Seq."""

@@ -71,9 +71,10 @@ class Computing:
         if self.watch is not None:
             self.watch.done(step, self.rows[step], seconds)
 
-    def work(self, rows: int) -> None:
-        """Work in one partition where all that is read is few rows."""
-        self.tiny = small(rows)
+    def work(self, rows: int, *, in_tasks: bool = False) -> None:
+        """Work in one partition where all that is read is few rows; not where they must go ``in_tasks`` to what they
+        are looked up in."""
+        self.tiny = small(rows) and not in_tasks
         self.catalyst.work("small" if self.tiny else "middle" if rows <= MIDDLE and not self.loading else "large")
 
     def release(self) -> None:

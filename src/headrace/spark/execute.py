@@ -67,11 +67,8 @@ class Run:
         try:
             if self._indexing is not None:
                 self._indexing.prepare(plan)
-            scans = {step.name: step for step in plan.scans}
             for step in plan.steps:
                 with self._computing.measured(step.name):
-                    if step.name in scans and indexes(step.rel) and not small(self._reads(step)):
-                        step = scans[step.name]  # tasks would do it, and cannot look rows up
                     left = self._left(step)
                     if left is not None:
                         self._do(left)
@@ -129,7 +126,8 @@ class Run:
 
     def _do(self, step: Step) -> None:
         c = self._computing
-        c.work(self._reads(step))
+        apart = self.memory is not None and self.memory.apart and bool(indexes(step.rel))
+        c.work(self._reads(step), in_tasks=apart)
         match step:
             case Pin(name=name, rel=rel):
                 self._frames[name] = c.hold(c.counted(self._compiler.compile(rel)))

@@ -61,13 +61,14 @@ class Indexing:
                     rows = self.inputs.rows_of(index.leaves)
                     self.computing.work(rows)
                     self.memory.build(index, self._compiler.compile(index.rel).rows(), rows)
-                    self.computing.rows[step] = int(self.memory.held[index.name].java.records())
+                    self.computing.rows[step] = self.memory.held[index.name].counts[0]
 
     def kept(self, step: Keep, attrs: tuple[Attr, ...], rows: Collected | None) -> None:
-        """Let the indexes of a state see the Delta just kept; its rows themselves where they are here."""
+        """Let the indexes of a state see the Delta just kept; its rows themselves where they and the indexes are
+        here."""
         leaves = {n: h.index.leaf for n, h in self.memory.held.items()}
         ours = [h for n, h in self.memory.held.items() if getattr(leaves[n], "state", None) == step.state]
-        if rows is not None:
+        if rows is not None and not self.memory.apart:
             for held in [h for h in ours if h.index.rel == h.index.leaf]:
                 self.memory.pend_rows(held, rows, attrs)
             ours = [h for h in ours if h.index.rel != h.index.leaf]

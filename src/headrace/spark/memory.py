@@ -2,7 +2,8 @@
 
 An index is a cache of rows that are durable elsewhere. It is built from its relation at the version that a run
 begins from; what the run adds is pending until its commit, and settled after it. Where anything goes wrong it is
-dropped: that costs time, never rows.
+dropped: that costs time, never rows. In a local session indexes are in the one process that there is, where tasks look
+rows up; in a cluster they are in executors, in Segments, and rows are brought to them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from headrace.ir.probe import Index
 from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.finalizing import settle, when_gone
 from headrace.spark.frames import Frame
-from headrace.spark.jvm import java_class, task_class
+from headrace.spark.jvm import give_executors, java_class, task_class
 
 _RECORD = 48  # bytes of a record beside its columns
 _MUCH = 64 << 20  # bytes for which to look for views that nobody has
@@ -57,21 +58,45 @@ class _Storage:
 
 
 class Budget:
-    """Bytes that the indexes of all views of a warehouse may take together. What they take is told to Spark as storage,
-    so that its sorts and aggregates spill in time instead of asking the heap for what is not there."""
+    """Bytes that the indexes of all views of a warehouse may take together. What they take in this process is told to
+    Spark as storage, so that its sorts and aggregates spill in time instead of asking the heap for what is not there;
+    what executors hold it knows."""
 
     def __init__(self, spark: SparkSession, limit: int | None) -> None:
         self.jvm = jvm = cast(Any, spark._jvm)
-        self.limit = limit if limit is not None else jvm.java.lang.Runtime.getRuntime().maxMemory() // 4
-        self.possible = bool(self.limit)
-        # Tasks of a local session are in this process and look rows up here; in a cluster only the driver does.
-        self.local = bool(spark.sparkContext._jsc.sc().isLocal())
+        self.context = context = cast(Any, spark.sparkContext._jsc).sc()
+        self.apart = not context.isLocal()  # in executors; tests have it so in a local session too
         self.eager = False  # build whatever could be used, at once
         self._taken: dict[int, int] = {}
         self._lock = Lock()
-        self.storage = _Storage(jvm) if self.possible else None
-        if self.storage is not None:
+        self._by_executors = limit is None and self.apart
+        self.limit = limit if limit is not None else 0 if self.apart else _heap(jvm) // 4
+        self.look()
+        self.storage = None
+        if self.apart:
+            if limit != 0 and task_class(jvm, "Segments") is not None:
+                give_executors(jvm, context)
+        elif self.limit:
+            self.storage = _Storage(jvm)
             when_gone(self, self.storage.be, 0)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is memory, and rows can be looked up in it."""
+        return self.limit > 0 and task_class(self.jvm, "Segments" if self.apart else "Probe") is not None
+
+    def look(self) -> None:
+        """Where nobody has set a limit and indexes are in executors, which come and go, a quarter of what those that
+        are there have for storage is the limit."""
+        if self._by_executors and task_class(self.jvm, "Executors") is not None:
+            self.limit = int(self.jvm.headrace.Executors.storage(False)) // 4
+
+    def made(self, index: Index, limit: int) -> Any:
+        """A new index in Java, without rows, that may take so many bytes."""
+        size = (len(index.keys), len(index.rest))
+        if self.apart:
+            return self.jvm.headrace.Segments(*size, self.context.defaultParallelism(), limit)
+        return self.jvm.headrace.Index(*size, limit)
 
     def take(self, holder: int, size: int) -> None:
         with self._lock:
@@ -98,10 +123,12 @@ class Budget:
 
 @dataclass
 class Held:
-    """One index that is there, and its Java twin; ``weighted`` says that what is pending has weights."""
+    """One index that is there, and its Java twin; ``apart`` says that it is in executors, ``weighted`` that what is
+    pending has weights."""
 
     index: Index
     java: Any
+    apart: bool = False
     weighted: bool = False
 
     @property
@@ -119,7 +146,7 @@ class Memory:
 
     def __init__(self, budget: Budget, limit: int | None = None) -> None:
         self.budget = budget
-        self.most = budget.limit if limit is None else min(limit, budget.limit)
+        self.own = limit  # what its goal lets it take; None for all there is
         self.limit = self.most  # what it may take now, of what all views share
         self.held: dict[str, Held] = {}
         self.number = next(_NUMBERS)  # of those that take part in the budget; an id may come again
@@ -131,9 +158,19 @@ class Memory:
         self.wanted: set[str] = set()  # what an earlier run could have used
 
     @property
+    def most(self) -> int:
+        """What it could take if no other view took any."""
+        return self.budget.limit if self.own is None else min(self.own, self.budget.limit)
+
+    @property
     def possible(self) -> bool:
         """Whether rows can be looked up at all."""
-        return self.most > 0 and self.budget.possible and task_class(self.budget.jvm, "Probe") is not None
+        return self.most > 0 and self.budget.possible
+
+    @property
+    def apart(self) -> bool:
+        """Whether rows are looked up in executors."""
+        return self.budget.apart
 
     def size(self, index: Index, rows: float) -> int | None:
         """The bytes that an index takes, or would take with so many rows; None for one that was tried and found too
@@ -173,9 +210,12 @@ class Memory:
 
     def begin(self, run: object) -> None:
         """Begin from the version that a run of the view has reached: what is as of another one is of no use, nor is
-        what a failed run left pending."""
+        what a failed run left pending, nor that of which executors have lost a part."""
+        self.budget.look()
         self.forget()
         self.refused.clear()
+        for name in [n for n, held in self.held.items() if held.apart and not held.java.there()]:
+            self.drop(name)
         if run != self.run:
             self.clear()
             self.run = run
@@ -183,11 +223,11 @@ class Memory:
     def build(self, index: Index, frame: Frame, rows: int) -> None:
         """Make an index from the plain rows of a frame, which is read from so many."""
         free = self.free
-        java = self.budget.jvm.headrace.Index(len(index.keys), len(index.rest), free)
-        held = Held(index, java)
+        java = self.budget.made(index, free)
+        held = Held(index, java, self.apart)
         self.budget.expect(min(free, self.size(index, rows) or 0))
         try:
-            frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False, local=self.budget.local)
+            frame.catalyst.fill([(_columns(held, frame), java, False)], pends=False, local=not self.apart)
         except Py4JError as problem:
             java.release()
             if _TOO_LARGE not in str(problem):
@@ -209,7 +249,7 @@ class Memory:
             filled.append((_columns(held, frame), held.java, held.weighted))
         if filled:
             with self._within([held for held, _ in all_]):
-                catalyst.fill(filled, pends=True, local=self.budget.local)
+                catalyst.fill(filled, pends=True, local=not self.apart)
 
     def pend_rows(self, held: Held, rows: Collected, attrs: Sequence[Attr]) -> None:
         """The same of rows that are in the driver, with columns ``attrs`` and the weight behind them."""
@@ -264,6 +304,10 @@ class Memory:
 
     def _account(self) -> None:
         self.budget.take(self.number, sum(self.bytes().values()))
+
+
+def _heap(jvm: Any) -> int:
+    return int(jvm.java.lang.Runtime.getRuntime().maxMemory())
 
 
 def _columns(held: Held, frame: Frame) -> Any:

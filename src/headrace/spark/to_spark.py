@@ -275,18 +275,23 @@ class Compiler:
         """Each row with what an index has under its key. The key's columns are the values it was looked up by."""
         held, new = self._held(index), at != OLD
         weight = self.c.weight() if new and held.weighted else None
-        plan = self.c.probe(held.java, on, index.rest, weight, frame.plan, null_safe=null_safe, new=new)
+        how = {"null_safe": null_safe, "new": new, "apart": held.apart}
+        plan = self.c.probe(held.java, on, index.rest, weight, frame.plan, **how)
         keys = [self.c.named(k, value) for k, value in zip(index.keys, on, strict=True)]
         rest = [self.c.attr(a) for a in (index.rest if weight is None else (*index.rest, weight))]
         plan = self.c.project([*frame.columns, *keys, *rest], plan)
         return Frame(self.c, plan, index.rel.attrs, weight, unit=weight is None)
 
+    def _or_nothing(self, held: Held, on: list[Any], columns: tuple[Attr, ...], weight: Attr | None, plan: Any) -> Any:
+        """Each row with what an index had under its key before the run, or with NULLs."""
+        how = {"null_safe": True, "new": False, "outer": True, "apart": held.apart}
+        return self.c.probe(held.java, on, columns, weight, plan, **how)
+
     def _missing(self, m: Missing) -> Frame:
         """Where an index has a key, the weight of a row of it is found."""
         frame, weight = self.compile(m.input), self.c.weight()
         on = [self.c.attr(a) for a in m.index.keys]
-        held = self._held(m.index).java
-        plan = self.c.probe(held, on, (), weight, frame.plan, null_safe=True, new=False, outer=True)
+        plan = self._or_nothing(self._held(m.index), on, (), weight, frame.plan)
         none = self.c.filter(f"isnull({name_of(weight)})", plan)
         return frame.over(self.c.project(frame.columns, none))
 
@@ -411,7 +416,7 @@ class Compiler:
         came = {v: c.twin(v, "came") for v in before}
         plan = c.project([*keys, *(c.named(came[v], c.attr(v)) for v in before)], change.plan)
         on = [c.attr(k) for k in a.index.keys]
-        plan = c.probe(held.java, on, a.index.rest, None, plan, null_safe=True, new=False, outer=True)
+        plan = self._or_nothing(held, on, a.index.rest, None, plan)
         plan = c.project(
             [*keys, *(c.attr(x) for x in came.values()), *(c.named(before[v], c.attr(v)) for v in before)], plan
         )

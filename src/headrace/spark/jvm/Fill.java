@@ -39,11 +39,8 @@ public final class Fill extends AbstractFunction1 implements Serializable {
         this.schema = schema.json();
     }
 
-    /**
-     * Put the rows of each plan into its index, in one job where tasks are ``local``, of this process. Else partition by
-     * partition comes here.
-     */
-    public static void run(SparkSession session, List plans, List indexes, List weighted, boolean pends, boolean local) {
+    /** Put the rows of each plan into its index, in one job, whose tasks are of this process. */
+    public static void run(SparkSession session, List plans, List indexes, List weighted, boolean pends) {
         RDD all = null;
         for (int i = 0; i < plans.size(); i++) {
             LogicalPlan plan = (LogicalPlan) plans.get(i);
@@ -52,10 +49,6 @@ public final class Fill extends AbstractFunction1 implements Serializable {
             Index index = (Index) indexes.get(i);
             boolean weighs = ((Boolean) weighted.get(i)).booleanValue();
             Fill fill = new Fill(index, weighs, pends, planned.analyzed().schema());
-            if (!local) {
-                fill.apply(planned.executedPlan().executeToIterator());
-                continue;
-            }
             ClassTag any = ClassTag$.MODULE$.AnyRef();
             RDD filled = planned.toRdd().mapPartitions(fill, false, any);
             all = all == null ? filled : all.union(filled);

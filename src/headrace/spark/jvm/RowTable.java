@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
  * UnsafeRows. A place is a number of eight bytes, counted over all pages, plus one: zero is nowhere. A record that
  * has left stays in its page until the table is packed.
  */
-public final class RowTable {
+public final class RowTable implements java.io.Serializable {
     private static final int PAGE = 20;  // bits of a page's size
     private static final int HEADER = 16;
     private static final long BASE = Platform.BYTE_ARRAY_OFFSET;
@@ -26,6 +26,7 @@ public final class RowTable {
     private int keys = 0;        // different ones
     private long wasted = 0;
     private long bytes = 0;      // of all pages
+    private long content = 0;    // bytes of the records that are there
 
     public synchronized int records() {
         return records;
@@ -38,6 +39,11 @@ public final class RowTable {
     /** The memory that the table takes. */
     public synchronized long bytes() {
         return bytes + 4L * heads.length + 8L * pages.length;
+    }
+
+    /** A number that tells a table from one that lacks some of its records, or has more. */
+    public synchronized long mark() {
+        return 31 * content + records;
     }
 
     public static int hash(UnsafeRow key) {
@@ -66,6 +72,7 @@ public final class RowTable {
         rest.writeToMemory(page, at + HEADER + key.getSizeInBytes());
         heads[slot] = place + 1;
         records++;
+        content += size;
     }
 
     /** Remove one record that is equal in key and rest; false where there is none. */
@@ -73,7 +80,7 @@ public final class RowTable {
         int slot = slot(hash);
         int before = 0;
         for (int place = heads[slot]; place != 0; place = next(place)) {
-            if (holds(place, key) && holdsRest(place, key.getSizeInBytes(), rest)) {
+            if (weight(place) > 0 && holds(place, key) && holdsRest(place, key.getSizeInBytes(), rest)) {
                 if (before == 0) {
                     heads[slot] = next(place);
                 } else {
@@ -82,6 +89,7 @@ public final class RowTable {
                 records--;
                 keys -= seek(heads[slot], key) == 0 ? 1 : 0;
                 wasted += HEADER + key.getSizeInBytes() + rest.getSizeInBytes();
+                content -= HEADER + key.getSizeInBytes() + rest.getSizeInBytes();
                 if (wasted > bytes / 2) {
                     pack();
                 }
@@ -119,6 +127,21 @@ public final class RowTable {
         long at = at(place);
         int key = Platform.getInt(page, at + 8);
         rest.pointTo(page, at + HEADER + key, Platform.getInt(page, at + 12));
+    }
+
+    /** Let a row stand for the key of a record. */
+    public void readKey(int place, UnsafeRow key) {
+        key.pointTo(page(place), at(place) + HEADER, Platform.getInt(page(place), at(place) + 8));
+    }
+
+    /** Where all records can be found: chains, each a number of records one after the other. */
+    public int chains() {
+        return heads.length;
+    }
+
+    /** The first record of a chain, zero for none. */
+    public int first(int chain) {
+        return heads[chain];
     }
 
     /**
@@ -169,7 +192,8 @@ public final class RowTable {
         return (hash >>> 4) & (heads.length - 1);  // the lowest bits choose the table
     }
 
-    private int next(int place) {
+    /** The next record of a chain, zero for none. */
+    public int next(int place) {
         return Platform.getInt(page(place), at(place));
     }
 
