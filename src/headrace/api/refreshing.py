@@ -78,8 +78,10 @@ def prepare(view: View, expected: Outlook) -> None:
     reached = Reached(last["positions"])
     leaving = frozenset(n for n, c in expected.changes.items() if c.left)
     plan = recall.near(replanning.plan_for(view, Situation(expected.moving, leaving)), reached, reached)
+    at = Expected(view, last, reached, reached)
+    known = at.next if at.worth_asking else None
     while True:
-        recall.foresee(plan, expected)
+        recall.foresee(plan, expected, known)
         recall.ran()
         try:
             tables = (view._sources, view._states, view._result)
