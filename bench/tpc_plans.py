@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from tpc.answers import SETTINGS
-from tpc.data import base_tables
+from tpc.data import VERSION, base_tables
 from tpc.queries import COUNTS, queries
 
 import headrace as hr
@@ -65,7 +65,7 @@ def plans(benchmark: str, numbers: Iterable[int] = ()) -> Iterator[tuple[str, No
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     folder = Path(tempfile.gettempdir()) / "headrace-tpc"
     base_tables(benchmark, folder)
-    (home,) = folder.glob(f"{benchmark}-*")
+    home = folder / f"{benchmark}-{VERSION}"  # beside it may be what an interrupted run has left
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     for name, value in SETTINGS.items():
