@@ -60,6 +60,53 @@ def test_a_probe_is_a_join(session: SparkSession, kinds: tuple[str, ...], made: 
 
 
 @both
+def test_numbers_of_every_size_come_back(spark: SparkSession, made: type[Table]) -> None:
+    powers = {sign * (1 << n) + more for n in range(64) for sign in (1, -1) for more in (-1, 0, 1)}
+    numbers = sorted(n for n in powers if -(1 << 63) <= n < 1 << 63)
+    rows: Rows = [(n, -n if -n < 1 << 63 else None, n % 1000 / 8, n % 2 == 0) for n in numbers]
+    table = made(spark, "k bigint, v bigint, d double, b boolean", 1)
+    table.fill(rows)
+
+    assert table.probe([(n,) for n in numbers]) == Counter(rows)
+    assert table.java.distinct() == len(numbers)
+
+
+@both
+def test_rows_of_very_many_words(spark: SparkSession, made: type[Table]) -> None:
+    columns = 300
+    table = made(spark, "k bigint, " + ", ".join(f"c{i} bigint" for i in range(columns)), 1)
+    rows: Rows = [
+        (k, *(None if (i + k) % 7 == 0 else (-1) ** i * k**i % (1 << 62) for i in range(columns))) for k in (1, 5)
+    ]
+    table.fill(rows)
+
+    assert table.probe([(1,), (5,), (9,)]) == Counter(rows)
+
+
+@both
+def test_weights_that_do_not_fit_into_a_byte(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, v string", 1)
+    weights = [127, 128, 129, 1000, 40_000]
+    table.fill([(n, "a") for n in weights], weights=weights, pends=True)
+    found = table.probe([(n,) for n in weights], new=True, weighted=True)
+
+    assert sum(w * times for (_, _, w), times in found.items()) == sum(weights)
+    assert table.java.settle()
+    assert table.probe([(n,) for n in weights]) == Counter({(n, "a"): n for n in weights})
+    table.fill([(n, "a") for n in weights], weights=[1 - n for n in weights], pends=True)
+    assert table.java.settle()
+    assert table.probe([(n,) for n in weights]) == Counter({(n, "a"): 1 for n in weights})
+
+
+@both
+def test_small_numbers_take_little_memory(spark: SparkSession, made: type[Table]) -> None:
+    table = made(spark, "k bigint, a bigint, b decimal(15,2), c date", 1)
+    table.take(spark.range(200_000).selectExpr("id", "id % 1000", "cast(id as decimal(15,2))", "date '2020-01-01'"))
+
+    assert table.java.bytes() < 36 * 200_000
+
+
+@both
 def test_what_is_pending_is_new_and_then_settled(spark: SparkSession, made: type[Table]) -> None:
     table = made(spark, "k bigint, v string", 1)
     table.fill([(1, "a"), (1, "a"), (2, "b"), (None, "n")])

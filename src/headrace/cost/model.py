@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from headrace.cost.operators import NOTHING, RECORD, Cost, Pricing
+from headrace.cost.operators import NOTHING, Cost, Pricing
 from headrace.cost.prices import Prices
 from headrace.ir.empty import without_fallbacks
 from headrace.ir.near import Near
@@ -67,14 +67,23 @@ def published(
     return cost + pricing.written(rows, rows * result.width)
 
 
+# Of a row that is looked up, the bytes beside its columns, and how many of theirs there are: most numbers are small.
+_RECORD, _PACKED = 18.0, 0.5
+
+
+def index_bytes(rows: float, width: float) -> float:
+    """The memory that rows of so many bytes take where they are looked up."""
+    return rows * (_RECORD + _PACKED * width)
+
+
 def built(rows: float, width: float, prices: Prices) -> Cost:
     """Building an index of so many rows, once they are read."""
-    return Cost(cpu=rows * prices.index_row / prices.cores, fixed=prices.job, memory=rows * (RECORD + width))
+    return Cost(cpu=rows * prices.index_row / prices.cores, fixed=prices.job, memory=index_bytes(rows, width))
 
 
 def inserted(rows: float, width: float, prices: Prices) -> Cost:
     """Letting an index that is there see new rows."""
-    return Cost(cpu=rows * prices.insert_row, memory=rows * (RECORD + width))
+    return Cost(cpu=rows * prices.insert_row, memory=index_bytes(rows, width))
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,15 @@ from typing import Any, cast
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from headrace.cost.model import index_bytes
 from headrace.ir.expr import Attr
 from headrace.ir.probe import Index
 from headrace.spark.catalyst import Catalyst, Collected
 from headrace.spark.finalizing import settle, when_gone
 from headrace.spark.frames import Frame
 from headrace.spark.jvm import give_executors, java_class, task_class
+from headrace.stats.estimate import width_of
 
-_RECORD = 48  # bytes of a record beside its columns
 _MUCH = 64 << 20  # bytes for which to look for views that nobody has
 _NUMBERS = count()
 _TOO_LARGE = "Headrace: an index in memory is larger"
@@ -181,7 +182,7 @@ class Memory:
             return None
         if index.name in self.too_large and self.free <= 1.5 * self.too_large[index.name]:
             return None
-        return int(rows * (_RECORD + 8 * len(index.rel.attrs)))
+        return int(index_bytes(rows, sum(width_of(a.type) for a in index.rel.attrs)))
 
     @property
     def room(self) -> int:

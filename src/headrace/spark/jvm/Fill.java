@@ -9,6 +9,7 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -81,6 +82,8 @@ public final class Fill extends AbstractFunction1 implements Serializable {
         UnsafeProjection rest = projection(types, keys, keys + columns);
         int last = place(keys + columns);
         Index index = Index.of(number);
+        Packed packedKey = new Packed(keys);
+        Packed packedRest = new Packed(columns);
         Iterator rows = (Iterator) given;
         int seen = 0;
         while (rows.hasNext()) {
@@ -89,7 +92,8 @@ public final class Fill extends AbstractFunction1 implements Serializable {
             }
             InternalRow row = (InternalRow) rows.next();
             long weight = weighted ? row.getLong(last) : 1L;
-            index.put(key.apply(row), rest.apply(row), weight, pends);
+            UnsafeRow found = key.apply(row);
+            index.put(RowTable.hash(found), packedKey.of(found), packedRest.of(rest.apply(row)), weight, pends);
         }
         index.check();
         return scala.collection.Iterator$.MODULE$.empty();

@@ -19,11 +19,11 @@ public final class Found extends AbstractIterator {
     private final int settled;
     private final boolean weighted;
     private final int columns;
-    private final UnsafeRow rest;
-    private final UnsafeRow looked;  // at, while another row is given out
+    private final Packed key = new Packed(0);
+    private final Packed rest;
+    private final Packed looked;  // at, while another row is given out
     private final GenericInternalRow weight = new GenericInternalRow(1);
     private final JoinedRow both = new JoinedRow();
-    private UnsafeRow key = null;
     private int hash;
     private HashMap left;       // rows of the key that have left, and how many of each are still to be left out
     private int segment;
@@ -37,18 +37,18 @@ public final class Found extends AbstractIterator {
         this.settled = settled;
         this.weighted = weighted;
         this.columns = columns;
-        this.rest = new UnsafeRow(columns);
-        this.looked = new UnsafeRow(columns);
+        this.rest = new Packed(columns);
+        this.looked = new Packed(columns);
     }
 
     /** Begin with a key, or with none. */
     public Found of(UnsafeRow given) {
-        key = given;
         times = 0;
         place = 0;
         segment = tables.length;
-        if (key != null) {
-            hash = RowTable.hash(key);
+        if (given != null) {
+            hash = RowTable.hash(given);
+            key.of(given);
             left = null;
             for (int i = 1; i < settled; i++) {  // from the first none has left
                 leave(tables[i]);
@@ -63,8 +63,7 @@ public final class Found extends AbstractIterator {
     private void leave(RowTable table) {
         for (int at = table.find(key, hash); at != 0; at = table.after(at, key)) {
             if (table.weight(at) < 0) {
-                UnsafeRow row = new UnsafeRow(columns);
-                table.read(at, row);
+                UnsafeRow row = table.read(at, new Packed(columns));
                 left = left == null ? new HashMap() : left;
                 int[] count = (int[]) left.get(row);
                 left.put(row, new int[] {(count == null ? 0 : count[0]) - table.weight(at)});
@@ -98,8 +97,7 @@ public final class Found extends AbstractIterator {
         if (left == null || held < 0 || segment >= settled) {
             return 0;
         }
-        tables[segment].read(place, looked);
-        int[] count = (int[]) left.get(looked);
+        int[] count = (int[]) left.get(tables[segment].read(place, looked));
         int some = count == null ? 0 : Math.min(count[0], held);
         if (some > 0) {
             count[0] -= some;
@@ -115,11 +113,10 @@ public final class Found extends AbstractIterator {
         if (times <= 0) {
             throw new java.util.NoSuchElementException();
         }
-        tables[segment].read(place, rest);
-        InternalRow row = rest;
+        InternalRow row = tables[segment].read(place, rest);
         if (weighted) {
             weight.update(0, Long.valueOf(weighs));
-            row = both.apply(rest, weight);
+            row = both.apply(row, weight);
         }
         if (--times == 0) {
             place = tables[segment].after(place, key);

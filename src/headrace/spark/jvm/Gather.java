@@ -44,12 +44,15 @@ public final class Gather extends AbstractFunction2 implements Serializable {
         UnsafeProjection keyOf = UnsafeProjection.create(key);
         UnsafeProjection restOf = UnsafeProjection.create(rest);
         Part made = new Part(((Number) part).intValue());
+        Packed packedKey = new Packed(key.size());
+        Packed packedRest = new Packed(rest.size());
         Iterator rows = (Iterator) given;
         int seen = 0;
         while (rows.hasNext() && !made.full) {
             InternalRow row = (InternalRow) ((Product2) rows.next())._2();
             UnsafeRow found = keyOf.apply(row);
-            made.table.add(found, restOf.apply(row), RowTable.hash(found), weight < 0 ? 1L : row.getLong(weight));
+            long weighs = weight < 0 ? 1L : row.getLong(weight);
+            made.table.add(packedKey.of(found), packedRest.of(restOf.apply(row)), RowTable.hash(found), weighs);
             made.full = (++seen & 0xfff) == 0 && made.table.bytes() > most;
         }
         made.full = made.full || made.table.bytes() > most;

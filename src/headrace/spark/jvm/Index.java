@@ -3,8 +3,6 @@ package headrace;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-
 /**
  * The rows of a relation by key, in the memory of one process, and what a run that has not ended adds to them.
  *
@@ -59,8 +57,7 @@ public final class Index {
         return made;
     }
 
-    public void put(UnsafeRow key, UnsafeRow rest, long weight, boolean pends) {
-        int hash = RowTable.hash(key);
+    public void put(int hash, Packed key, Packed rest, long weight, boolean pends) {
         RowTable[] tables = pends ? pending : settled;
         tables[hash & (TABLES - 1)].add(key, rest, hash, weight);
     }

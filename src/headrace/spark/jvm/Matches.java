@@ -11,10 +11,10 @@ public final class Matches extends AbstractIterator {
     private final Index index;
     private final boolean pending;
     private final boolean weighted;
-    private final UnsafeRow rest;
+    private final Packed key;
+    private final Packed rest;
     private final GenericInternalRow weight = new GenericInternalRow(1);
     private final JoinedRow both = new JoinedRow();
-    private UnsafeRow key;
     private int hash;
     private RowTable table;
     private boolean last;
@@ -24,16 +24,17 @@ public final class Matches extends AbstractIterator {
         this.index = index;
         this.pending = pending;
         this.weighted = weighted;
-        this.rest = new UnsafeRow(index.columns);
+        this.key = new Packed(index.keys);
+        this.rest = new Packed(index.columns);
     }
 
     /** Begin with a key, or with none. */
     public Matches of(UnsafeRow given) {
-        key = given;
         place = 0;
         last = true;
-        if (key != null) {
-            hash = RowTable.hash(key);
+        if (given != null) {
+            hash = RowTable.hash(given);
+            key.of(given);
             table = index.table(hash);
             place = table.find(key, hash);
             last = !pending || index.pending == null;  // a plan that is run again may find other ones
@@ -58,11 +59,10 @@ public final class Matches extends AbstractIterator {
         if (place == 0) {
             throw new java.util.NoSuchElementException();
         }
-        table.read(place, rest);
-        InternalRow row = rest;
+        InternalRow row = table.read(place, rest);
         if (weighted) {
             weight.update(0, Long.valueOf(table.weight(place)));
-            row = both.apply(rest, weight);
+            row = both.apply(row, weight);
         }
         place = table.after(place, key);
         skip();

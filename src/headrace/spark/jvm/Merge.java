@@ -2,7 +2,6 @@ package headrace;
 
 import java.io.Serializable;
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction2;
 
@@ -32,14 +31,12 @@ public final class Merge extends AbstractFunction2 implements Serializable {
 
     /** The records with weights of one sign, one by one. One that leaves takes an equal one with it, if there is one. */
     private void pour(RowTable table, RowTable into, int sign) {
-        UnsafeRow key = new UnsafeRow(keys);
-        UnsafeRow rest = new UnsafeRow(columns);
+        Packed key = new Packed(keys);
+        Packed rest = new Packed(columns);
         for (int chain = 0; chain < table.chains(); chain++) {
             for (int place = table.first(chain); place != 0; place = table.next(place)) {
                 int times = sign * table.weight(place);
-                table.readKey(place, key);
-                table.read(place, rest);
-                int hash = RowTable.hash(key);
+                int hash = table.copy(place, key, rest);
                 for (int n = 0; n < times; n++) {
                     if (sign > 0 || !into.take(key, rest, hash)) {
                         into.add(key, rest, hash, sign);

@@ -2,7 +2,6 @@ package headrace;
 
 import java.util.ArrayList;
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.collection.Iterator;
 
 /** The records of a Segment whose keys belong to one part of an index. Once made, it stays as it is. */
@@ -35,12 +34,11 @@ public final class Part implements java.io.Serializable {
     }
 
     /** The sum of weights of the records with a key, and with a rest where one is given. */
-    public static long sum(RowTable[] tables, int until, UnsafeRow key, UnsafeRow rest, int hash, UnsafeRow buffer) {
+    public static long sum(RowTable[] tables, int until, Packed key, Packed rest, int hash) {
         long sum = 0;
         for (int i = 0; i < until; i++) {
             for (int place = tables[i].find(key, hash); place != 0; place = tables[i].after(place, key)) {
-                tables[i].read(place, buffer);
-                sum += rest == null || buffer.equals(rest) ? tables[i].weight(place) : 0;
+                sum += rest == null || tables[i].has(place, key, rest) ? tables[i].weight(place) : 0;
             }
         }
         return sum;

@@ -165,7 +165,7 @@ public final class Rows {
 
     /** What was counted on the way. */
     public String observed() {
-        return execution.observedMetrics().toString();
+        return Counts.of(execution);
     }
 
     /** The rows as a relation with the columns of the plan. */

@@ -2,7 +2,6 @@ package headrace;
 
 import java.io.Serializable;
 
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
@@ -40,22 +39,19 @@ public final class Tally extends AbstractFunction1 implements Serializable {
 
     private void count(RowTable[] tables, RowTable table, long[] told) {
         int before = tables.length - 1;
-        UnsafeRow key = new UnsafeRow(keys);
-        UnsafeRow rest = new UnsafeRow(columns);
-        UnsafeRow buffer = new UnsafeRow(columns);
+        Packed key = new Packed(keys);
+        Packed rest = new Packed(columns);
         for (int chain = 0; chain < table.chains(); chain++) {
             for (int place = table.first(chain); place != 0; place = table.next(place)) {
                 int weight = table.weight(place);
-                table.readKey(place, key);
-                int hash = RowTable.hash(key);
+                int hash = table.copy(place, key, rest);
                 told[ROWS] += weight;
                 if (weight < 0) {
-                    table.read(place, rest);
-                    told[LACKING] += Part.sum(tables, tables.length, key, rest, hash, buffer) < 0 ? 1 : 0;
+                    told[LACKING] += Part.sum(tables, tables.length, key, rest, hash) < 0 ? 1 : 0;
                 }
                 if (before > 0 && table.find(key, hash) == place) {
-                    long had = Part.sum(tables, before, key, null, hash, buffer);
-                    long has = had + Part.sum(new RowTable[] {table}, 1, key, null, hash, buffer);
+                    long had = Part.sum(tables, before, key, null, hash);
+                    long has = had + Part.sum(new RowTable[] {table}, 1, key, null, hash);
                     told[KEYS] += (has > 0 ? 1 : 0) - (had > 0 ? 1 : 0);
                 }
             }
