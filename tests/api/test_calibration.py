@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 VIEWS = ("filter", "join and group")
 
 
-def test_steps_are_explained_better_than_before(spark: SparkSession) -> None:
+def test_steps_are_explained_no_worse_than_before(spark: SparkSession) -> None:
     told: list[tuple[int, int, str]] = []
     scenes = (Scene(2_000, (50,), 0), Scene(2_000, (50,), 2**26))
     found = calibrate(spark, scenes, tell=lambda *what: told.append(what), views=VIEWS)
     assert len(told) == told[0][1] == 16
     assert found.steps >= 12
     assert found.error <= found.error_before
-    assert found.prices != DEFAULT
+    assert found.better == (found.prices.record() != replace(DEFAULT, cores=found.prices.cores).record())
     assert all(value > 0 for value in found.prices.record().values())
 
 

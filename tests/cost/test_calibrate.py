@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.examples import J, K, S, T
 
-from headrace.cost.calibrate import NAMES, Sample, error, fit, samples, units
+from headrace.cost.calibrate import NAMES, Sample, better, error, fit, samples, units
 from headrace.cost.model import price_plan
 from headrace.cost.prices import DEFAULT
 from headrace.ir.expr import Equal, ref
@@ -53,6 +53,15 @@ def test_a_disturbed_machine_gives_nearly_the_same(seed: int) -> None:
     off = sorted(abs(getattr(found, n) / getattr(true, n) - 1) for n in NAMES)
     assert off[len(off) // 2] < 0.2
     assert error(measured, found) < 1.25 < error(measured, DEFAULT)
+
+
+def test_prices_that_explain_the_middle_step_worse_are_not_taken() -> None:
+    right = Sample("s", 10 * DEFAULT.job, {"job": 10.0})
+    disturbed = replace(right, seconds=1.5 * right.seconds)
+    measured = [right] * 3 + [disturbed] * 2
+    assert error(measured, fit(measured, DEFAULT)) > error(measured, DEFAULT)
+    assert better(measured, DEFAULT) == DEFAULT
+    assert error([disturbed], better([disturbed], DEFAULT)) < error([disturbed], DEFAULT)
 
 
 def test_what_no_step_has_stays_as_it_was() -> None:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from headrace.api.expected import Ran
 from headrace.api.warehouse import Warehouse
-from headrace.cost.calibrate import Sample, error, fit, samples, units
+from headrace.cost.calibrate import Sample, better, error, samples, units
 from headrace.cost.prices import Prices
 from headrace.spark.sources.folder import Folder
 
@@ -58,6 +58,11 @@ class Calibration:
     error: float
     error_before: float
 
+    @property
+    def better(self) -> bool:
+        """Whether prices are new ones: those before stay where they explain the steps as well."""
+        return self.error < self.error_before
+
 
 _FIRST = (0, 2)  # turns in which a view does something for the first time: computes everything, works changes in
 QUICK = (Scene(40_000, (2_000,), 0), Scene(500_000, (2_000, 50_000), 0), Scene(500_000, (10_000,), 2**30))
@@ -95,7 +100,7 @@ def calibrate(
             warehouse = Warehouse(Path(folder) / "warehouse", spark, memory=scene.memory)
             spark, old = warehouse.spark, replace(old, cores=warehouse._prices.cores)
             measured += _played(scene, warehouse, Path(folder), views, before)
-    prices = fit(measured, old)
+    prices = better(measured, old)
     return Calibration(prices, len(measured), error(measured, prices), error(measured, old))
 
 

@@ -16,7 +16,7 @@ from headrace.cli.options import AsJson
 from headrace.cli.output import Output, explained
 
 if TYPE_CHECKING:
-    from headrace.api.calibration import Told
+    from headrace.api.calibration import Calibration, Told
 
 
 def calibrate(
@@ -52,8 +52,7 @@ def calibrate(
         file = store_prices(into or own_folder(), found.prices)
         _show(output, found.prices.record())
         output.console.print(
-            f"{found.steps} steps: the middle one is off by {found.error:.2f}×, by the prices before "
-            f"{found.error_before:.2f}×\nwritten to {file}",
+            f"{found.steps} steps: the middle one is off by {found.error:.2f}×, {_before(found)}\nwritten to {file}",
             soft_wrap=True,
         )
         output.line(
@@ -71,6 +70,12 @@ def _bar(console: Console) -> Iterator["Told"]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("tables", total=None)
         yield lambda done, total, what: progress.update(task, completed=done, total=total, description=what)
+
+
+def _before(found: "Calibration") -> str:
+    if found.better:
+        return f"by the prices before {found.error_before:.2f}×"
+    return "and by no other prices less: those before stay"
 
 
 def _show(output: Output, prices: dict[str, float]) -> None:

@@ -3,7 +3,8 @@
 A step's seconds are a sum over prices, each times how many units of it the step has: rows, bytes, jobs. So measured
 steps are equations, and prices what solves them best: least squares of relative errors, each price no less than nothing
 and drawn a little towards what it was, for no set of steps tells all prices apart. A step that the machine disturbed
-counts less.
+counts less. Of few and disturbed steps the best sum may be far from most of them: prices from which the middle step is
+further off than before are not taken.
 """
 
 from __future__ import annotations
@@ -58,8 +59,14 @@ def samples(steps: Mapping[str, Mapping[str, float]], seconds: Mapping[str, floa
     return [Sample(step, seconds[step], of) for step, of in steps.items() if step in seconds]
 
 
+def better(measured: Sequence[Sample], start: Prices) -> Prices:
+    """The prices that explain measured steps best, or those before where these do as well."""
+    found = fit(measured, start)
+    return found if error(measured, found) < error(measured, start) else start
+
+
 def fit(measured: Sequence[Sample], start: Prices) -> Prices:
-    """The prices that explain measured steps best."""
+    """The prices whose errors are the least in sum."""
     if not measured:
         return start
     scale = np.array([getattr(start, name) or 1e-9 for name in NAMES])
