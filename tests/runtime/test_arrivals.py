@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import ConfigError, InternalError
-from headrace.runtime.arrivals import KEPT, QUIET, Arrival, Distribution, History, Stated, predict
+from headrace.runtime.arrivals import KEPT, QUIET, Arrival, Distribution, History, Stated, alike, predict, usual
 
 
 def history(*rows: int, step: float = 60, stated: Stated | None = None) -> History:
@@ -129,3 +129,25 @@ def test_a_history_outlives_its_process(gaps: list[tuple[int, int, int]], stated
     h = History(built(gaps).arrivals, stated)
     assert History.restore(json.loads(json.dumps(h.record()))) == h
     assert predict({"sales": h})["sales"] == h.predict()
+
+
+def test_runs_are_alike_as_long_as_no_source_differs_much() -> None:
+    assert alike({}) == 0
+    assert alike({"a": History()}) == 0
+    assert alike({"a": history(1000, 10, 20, 35)}) == 3
+    assert alike({"a": history(1000, 10, 20, 35), "b": history(7, 7, 0, 7)}) == 1
+    assert alike({"a": history(5, 5)}) == 2
+
+
+def test_what_is_usual_is_what_the_last_runs_like_each_other_found() -> None:
+    def rows(*found: int) -> list[int]:
+        return [a.inserted for a in usual({"a": history(*found)})["a"].arrivals]
+
+    assert rows(1000, 1000, 1000, 10, 20, 10) == [10, 20, 10]
+    # once or twice is no habit, three times is
+    assert rows(10, 20, 10, 1000) == [10, 20, 10]
+    assert rows(10, 20, 10, 1000, 1000) == [10, 20, 10]
+    assert rows(10, 20, 10, 1000, 1000, 1000) == [1000, 1000, 1000]
+    # what always varies is usual as a whole
+    assert rows(10, 1000, 10, 1000, 10, 1000) == [10, 1000, 10, 1000, 10, 1000]
+    assert rows(10, 1000) == [10, 1000]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.runtime.arrivals import History
+from headrace.runtime.arrivals import History, Prediction, usual
 from headrace.stats.estimate import Change
 
 _LIKELY = 0.25  # a source that moves in fewer runs than this part of them is not reckoned with
@@ -32,12 +32,17 @@ class Outlook:
 
 
 def outlook(histories: Mapping[str, History]) -> Outlook:
-    """By what runs have found up to now: the mean of what each source did, where it is likely to move at all. A state
-    of things is expected to last as long as it has lasted."""
+    """By what runs have found up to now: the mean of what each source did when things were last as usual, where it is
+    likely to move at all. A state of things is expected to last as long as it has lasted."""
     found: dict[str, Change] = {}
+    lately = usual(histories)
     for name, history in histories.items():
-        next_ = history.predict()
-        change = Change(inserts=next_.inserted.mean, deletes=next_.deleted.mean)
-        if next_.moves >= _LIKELY and not next_.complete and change:
-            found[name] = change
-    return Outlook(found, max((len(h.arrivals) for h in histories.values()), default=1) or 1)
+        ever = history.predict()
+        usually = next((c for c in map(_change, (lately[name].predict(), ever)) if c), Change())
+        if ever.moves >= _LIKELY and not ever.complete and usually:
+            found[name] = usually
+    return Outlook(found, max((len(h.arrivals) for h in lately.values()), default=1) or 1)
+
+
+def _change(prediction: Prediction) -> Change:
+    return Change(inserts=prediction.inserted.mean, deletes=prediction.deleted.mean)

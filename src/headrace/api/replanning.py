@@ -27,7 +27,7 @@ from headrace.ir.plan import Kept, Plan, Publish
 from headrace.ir.time import Reached, Situation
 from headrace.planner.problem import AnyModel, Arriving, refresh
 from headrace.planner.search import Valuation
-from headrace.runtime.arrivals import Arrival, predict
+from headrace.runtime.arrivals import ALIKE, alike, predict
 from headrace.runtime.choice import FULL
 from headrace.stats import feedback
 
@@ -38,8 +38,6 @@ _SECONDS = 5.0  # to plan in for the least cost
 _SHORT = 1.0  # to plan in otherwise
 _EXPECTED = 0.01  # of a source's rows: what comes where nothing is known
 _WORTH = 0.7  # of the cost with the states that are there: others must cost less
-_ALIKE = 3  # runs that find about the same before a view is planned for it
-_LIKE = 4.0  # times as many rows are still about the same
 
 Data = Mapping[str, Arriving]
 
@@ -120,23 +118,15 @@ def found(view: View, since: Reached, until: Reached) -> dict[str, Arriving]:
 
 def _usual(view: View, last: Mapping[str, Any], at: Reached) -> tuple[dict[str, Arriving], int]:
     """What the last runs found that are like the very last, and how many those are."""
-    histories = {n: h.arrivals for n, h in arrivals(last).items() if n in view._sources}
-    runs = min((len(h) for h in histories.values()), default=0) if histories.keys() == view._sources.keys() else 0
-    alike = 0
-    while alike < runs and all(_like(h[-1], h[-1 - alike]) for h in histories.values()):
-        alike += 1
+    histories = {n: h for n, h in arrivals(last).items() if n in view._sources}
+    runs = alike(histories) if histories.keys() == view._sources.keys() else 0
     data = {}
-    for name, history in histories.items() if alike else ():
-        some = history[-alike:]
+    for name, history in histories.items() if runs else ():
+        some = history.arrivals[-runs:]
         rows = float(view._sources[name].snapshot(at.at(name)).rows)
-        came, left = sum(a.inserted for a in some) / alike, sum(a.deleted for a in some) / alike
+        came, left = sum(a.inserted for a in some) / runs, sum(a.deleted for a in some) / runs
         data[name] = Arriving(rows, came, 0.0, min(left, rows + came))
-    return data, alike
-
-
-def _like(one: Arrival, other: Arrival) -> bool:
-    pairs = ((one.inserted, other.inserted), (one.deleted, other.deleted))
-    return all((a > 0) == (b > 0) and a <= _LIKE * b and b <= _LIKE * a for a, b in pairs)
+    return data, runs
 
 
 # --- what is kept
@@ -149,7 +139,7 @@ def keep(view: View, last: Mapping[str, Any] | None, until: Reached) -> tuple[Ke
     if last is None or view.refresh_policy != "AUTO" or view._knowledge.everything(until) <= SMALL:
         return there(view, last)
     data, runs = _usual(view, last, until)
-    if runs < _ALIKE:
+    if runs < ALIKE:
         return there(view, last)
     decided = last.get("decided")
     if decided is None or decided["of"] != sorted(last["states"]) or not _near(_restored(decided), data):

@@ -7,8 +7,8 @@ nothing and ends with its last run; runs before the last may work ahead at a low
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from math import isfinite
@@ -21,11 +21,24 @@ When = str | int | float | datetime
 @dataclass(frozen=True)
 class Run:
     """One run: its name for people, the price of its seconds beside those of other runs, and whether the result must
-    be up to date after it."""
+    be up to date after it. ``span`` is how long data has come for it beside the others, and ``parts`` tells for sources
+    of which it is known what part of their rows that is."""
 
     name: str
     weight: float = 1.0
     delivers: bool = True
+    span: float = 1.0
+    parts: tuple[tuple[str, float], ...] = ()
+
+    def part(self, source: str) -> float | None:
+        """What comes of a source, beside other runs; None where nobody said so."""
+        return dict(self.parts).get(source)
+
+    def and_then(self, other: Run) -> Run:
+        """Another run that finds what has come for this one too."""
+        later = dict(other.parts)
+        parts = tuple((source, part + later[source]) for source, part in self.parts)
+        return replace(other, span=self.span + other.span, parts=parts)
 
 
 @dataclass(frozen=True)
@@ -53,8 +66,9 @@ class Timeline:
         return Timeline(self.runs[done:], self.steady)
 
     def without(self, run: int) -> Timeline:
-        """The same with one run left out."""
-        return Timeline((*self.runs[:run], *self.runs[run + 1 :]), self.steady)
+        """The same with one run before the last left out."""
+        one, other = self.runs[run : run + 2]
+        return Timeline((*self.runs[:run], one.and_then(other), *self.runs[run + 2 :]), self.steady)
 
     def __str__(self) -> str:
         shown = (f"{r.name} (weight {r.weight:g}{', delivers' if r.delivers else ''})" for r in self.runs)
@@ -69,12 +83,15 @@ def runs(
     *,
     weights: Sequence[float] | None = None,
     deliver: str | Sequence[When] = "last",
+    arrivals: Mapping[str, Sequence[float]] | None = None,
 ) -> Timeline:
     """A progressive timeline: ``runs(["14:00", "19:00", "24:00"], weights=[0.25, 0.3, 1], deliver="last")``.
 
     ``times`` rise: clock times of a day, dates with times, or numbers. A weight is what a second of a run costs beside
     a second of another; without weights all cost the same. ``deliver`` says after which runs the result must be up to
-    date: after the "last", after "every" run, or after some of the times.
+    date: after the "last", after "every" run, or after some of the times. ``arrivals`` says for sources in what parts
+    their rows come: {"sales": [14, 5, 5], "items": [1, 0, 0]}. Of others it is learned, and at first supposed that the
+    large ones grow evenly with time and the small ones rest.
     """
     if isinstance(times, str) or not times:
         raise ConfigError("TIMELINE", f"{times!r} is no list of times", hint='write runs(["14:00", "24:00"])')
@@ -84,12 +101,29 @@ def runs(
             raise ConfigError("TIMELINE", f"{a!r} and {b!r} are not times of one kind", hint="write all in one form")
         if after[1] <= before[1]:
             raise ConfigError("TIMELINE", f"a run at {b!r} cannot come after one at {a!r}", hint="let times rise")
-    return Timeline(
-        tuple(
-            Run(str(t), weight, delivers)
-            for t, weight, delivers in zip(times, _weights(weights, times), _delivering(deliver, times), strict=True)
-        )
-    )
+    facts = zip(times, _weights(weights, times), _delivering(deliver, times), strict=True)
+    come = zip(_spans(order), _parts(arrivals or {}, times), strict=True)
+    return Timeline(tuple(Run(str(t), w, d, *c) for (t, w, d), c in zip(facts, come, strict=True)))
+
+
+def _spans(order: Sequence[tuple[str, float]]) -> list[float]:
+    """How long data comes for each run: for the first since midnight or zero, or else as long as for the others."""
+    between = [after - before for (_, before), (_, after) in pairwise(order)]
+    usual = sum(between) / len(between) if between else 1.0
+    kind, first = order[0]
+    return [first if kind in ("clock", "number") and first > 0 else usual, *between]
+
+
+def _parts(arrivals: Mapping[str, Sequence[float]], times: Sequence[When]) -> list[tuple[tuple[str, float], ...]]:
+    for source, parts in arrivals.items():
+        numbers = all(isinstance(p, int | float) and isfinite(p) and p >= 0 for p in parts)
+        if isinstance(parts, str) or len(parts) != len(times) or not numbers or not sum(parts) > 0:
+            raise ConfigError(
+                "ARRIVALS",
+                f'"{source}" comes in parts {parts!r}, for {len(times)} runs',
+                hint='give a number from 0 on for each run, as in {"sales": [14, 5, 5]}',
+            )
+    return [tuple((source, float(parts[n])) for source, parts in arrivals.items()) for n in range(len(times))]
 
 
 def _weights(weights: Sequence[float] | None, times: Sequence[When]) -> list[float]:

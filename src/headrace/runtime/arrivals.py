@@ -28,6 +28,8 @@ from headrace.errors import ConfigError, InternalError
 
 KEPT = 100  # arrivals remembered for each source; older ones say little about the next
 QUIET = 20  # runs without a change after which a source is thought complete
+ALIKE = 3  # runs that found about the same: such changes are usual
+_LIKE = 4.0  # times as many rows are still about the same
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Arrival:
     @property
     def moved(self) -> bool:
         return self.inserted > 0 or self.deleted > 0
+
+    def like(self, other: Arrival) -> bool:
+        """Whether both brought and took about as many rows."""
+        pairs = ((self.inserted, other.inserted), (self.deleted, other.deleted))
+        return all((a > 0) == (b > 0) and a <= _LIKE * b and b <= _LIKE * a for a, b in pairs)
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,26 @@ class History:
 def predict(histories: Mapping[str, History], horizon: float | None = None) -> dict[str, Prediction]:
     """The next delta of every source."""
     return {name: history.predict(horizon) for name, history in histories.items()}
+
+
+def alike(histories: Mapping[str, History]) -> int:
+    """How many of the last runs found about what the very last did, in every source."""
+    every = [h.arrivals for h in histories.values()]
+    runs = min(map(len, every), default=0)
+    differ = (n for n in range(runs) if not all(a[-1].like(a[-1 - n]) for a in every))
+    return next(differ, runs)
+
+
+def usual(histories: Mapping[str, History]) -> Mapping[str, History]:
+    """The arrivals that tell of the next: of the last runs that found about the same; what came once or twice after
+    them is no habit yet. All where no such runs were alike: what was long ago would blur what is usual now, and what is
+    usual now says nothing where everything varies."""
+    for past in range(ALIKE):
+        before = {n: replace(h, arrivals=h.arrivals[: len(h.arrivals) - past]) for n, h in histories.items()}
+        runs = alike(before)
+        if runs >= ALIKE:
+            return {n: replace(h, arrivals=h.arrivals[-runs:]) for n, h in before.items()}
+    return histories
 
 
 def _chance(window: list[tuple[Arrival, float]]) -> float:
