@@ -28,6 +28,8 @@ class Trial:
     may be that of executors (apart)."""
     goal: str = "least_latency"
     """What the views are refreshed for."""
+    steps: str = "small"
+    """How few rows are worked on: in the driver, as they are (small), or in tasks, as many would be (large)."""
 
 
 def trials(special: bool = False) -> st.SearchStrategy[Trial]:

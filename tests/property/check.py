@@ -108,7 +108,7 @@ class Failure:
 
     def text(self, *, plan: bool = False) -> str:
         made = f"the view is made after batch {self.trial.first}; " if self.trial.first else ""
-        made += f"memory is {self.trial.memory}, the goal {self.trial.goal}"
+        made += f"memory is {self.trial.memory}, the goal {self.trial.goal}, steps {self.trial.steps}"
         parts = [
             f"{self.kind} after batch {self.step}",
             self.sql,
@@ -125,8 +125,9 @@ class Failure:
         first = f", first={self.trial.first}" if self.trial.first else ""
         memory = f", memory={self.trial.memory!r}" if self.trial.memory != "on" else ""
         goal = f", goal={self.trial.goal!r}" if self.trial.goal != "least_latency" else ""
+        steps = f", steps={self.trial.steps!r}" if self.trial.steps != "small" else ""
         history = self.trial.history.code(tables_in(self.sql))
-        return f"check(\n    {self.sql!r},\n    {history}{first}{memory}{goal},\n)\n"
+        return f"check(\n    {self.sql!r},\n    {history}{first}{memory}{goal}{steps},\n)\n"
 
 
 @dataclass
@@ -210,6 +211,8 @@ def _advance(warehouse: Any, oracle: Oracle, trial: Trial, view: _View, step: in
     try:
         if view.handle is None:
             view.handle = warehouse.view(view.name, view.sql, goal=trial.goal)
+            if trial.steps == "large":
+                view.handle._engine.few = -1
             if trial.memory == "lost":
                 _forgetful(view.handle._memory, Random(len(view.sql)))
         view.handle.refresh()

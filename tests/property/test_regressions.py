@@ -24,8 +24,8 @@ DAY = date(2024, 1, 1)
 def check(spark: SparkSession, tmp_path: Path) -> Check:
     """`check(sql, history)`: the view is what Spark says after every batch of the history."""
 
-    def run(sql: str, history: History, first: int = 0, memory: str = "on", goal: str = "least_latency") -> None:
-        outcome = run_trial(spark, Oracle(spark), Trial((sql,), history, first, memory, goal), tmp_path)
+    def run(sql: str, history: History, first: int = 0, **how: str) -> None:
+        outcome = run_trial(spark, Oracle(spark), Trial((sql,), history, first, **how), tmp_path)
         assert not outcome.discarded, f"Spark cannot run this: {outcome.discarded}"
         if outcome.failures:
             pytest.fail(str(outcome.failures[0]), pytrace=False)

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from headrace.ir.expr import Attr
 from headrace.spark.catalyst import Catalyst
+from headrace.spark.measures import Measures
 from headrace.spark.script import Script
 
 LIST = "java.util.ArrayList"
@@ -71,9 +72,9 @@ def test_collected_rows_are_what_spark_says(spark: SparkSession) -> None:
     frame = spark.sql(
         "SELECT id, id * 1.5 AS x, array(id, NULL) AS a, timestamp'2024-02-29 12:00:00' AS t FROM range(5)"
     )
-    rows = c.collect(c.measure("n", c.put(frame._jdf.queryExecution().analyzed())))
+    rows = c.collect(c.measure("tvr7", c.measure("out", c.put(frame._jdf.queryExecution().analyzed()))))
     assert len(rows) == 5
-    assert "n -> [5]" in rows.observed
+    assert Measures().observed(rows.observed) == {"out": [5], "tvr7": [5]}
     assert rows.arrow().to_pylist() == frame.toArrow().to_pylist()
     again = c.collect(rows.relation())
     assert again.arrow().equals(rows.arrow())

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headrace.spark.table_stats import grown, table_facts
+from headrace.spark.table_stats import grown, in_order, table_facts
 from headrace.stats.table import ColumnFacts, TableFacts
 
 ROWS, FILES = 200_000, 4
@@ -96,3 +96,25 @@ def test_empty_files_tell_nothing(table: tuple[list[Path], pa.Table], tmp_path: 
         pass
     among = [tmp_path / "empty.parquet", *files, tmp_path / "bare.parquet"]
     assert table_facts(among, ROWS, 0, whole.column_names) == table_facts(files, ROWS, 0, whole.column_names)
+
+
+def test_columns_that_rise_are_told_by_the_order_of_files(table: tuple[list[Path], pa.Table], tmp_path: Path) -> None:
+    files, whole = table
+    facts = in_order(table_facts(files, ROWS, 0, whole.column_names), files)
+    assert {n for n, c in facts.columns.items() if c.rising} == {"key", "rising", "one"}
+    # what comes next goes on, or does not
+    more = {"on": np.arange(ROWS, ROWS + 10), "back": np.arange(5, 15)}
+    for name, values in more.items():
+        pq.write_table(pa.table({"key": values}), tmp_path / f"{name}.parquet")
+    key = TableFacts(ROWS, 0, {"key": facts.columns["key"]})
+    on = in_order(key, [*files, tmp_path / "on.parquet"]).columns["key"]
+    assert (on.rising, on.high) == (True, ROWS + 9)
+    assert not in_order(key, [*files, tmp_path / "back.parquet"]).columns["key"].rising
+
+
+def test_of_a_single_file_its_own_order_tells(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    columns = {"sorted": np.arange(ROWS), "shuffled": random.permutation(ROWS)}
+    pq.write_table(pa.table(columns), tmp_path / "all.parquet")
+    facts = in_order(table_facts([tmp_path / "all.parquet"], ROWS, 0, list(columns)), [tmp_path / "all.parquet"])
+    assert {n for n, c in facts.columns.items() if c.rising} == {"sorted"}

@@ -495,7 +495,11 @@ class Catalyst:
         return self._plan("RepartitionByExpression", self.seq(exprs), plan, count, self.none)
 
     def measure(self, name: str, plan: Any) -> Any:
-        """Count the rows that pass, to be read from the executed query under ``name``."""
+        """Count the rows that pass, to be read from the executed query under ``name``: "out", or "tvr" and a number. In
+        tasks, by a filter that lets all pass (``jvm.Counts``)."""
+        if not self.single:
+            number = 1 if name == "out" else int(name.removeprefix("tvr")) + 2
+            return self.filter(f"spark_partition_id() <> -{number}", plan)
         counted = self.alias(self.sql("count(1)"), self.attr(WEIGHT))
         return self._plan("CollectMetrics", name, self.seq([counted]), plan, 0)
 
@@ -523,6 +527,11 @@ class Catalyst:
         here = self._here if self.single else None
         made = self._script.new("headrace.Rows", self._java_session, plan, here, self._prepared)
         return Collected(self._script, made)
+
+    def observed(self, frame: DataFrame) -> str:
+        """What was counted while a frame was computed."""
+        execution = self.put(frame._jdf.queryExecution())
+        return str(self.java(self._script.static("headrace.Counts", "of", execution)))
 
     @property
     def runs_again(self) -> int:

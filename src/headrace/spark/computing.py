@@ -28,11 +28,6 @@ MIDDLE = 5_000_000
 COLLECTED = 250_000
 
 
-def small(rows: int) -> bool:
-    """Whether rows are so few that no tasks are worth starting for them."""
-    return rows <= SMALL
-
-
 @dataclass(frozen=True)
 class Computed:
     """What a step has computed: a frame, its rows where they are in the driver, and what was measured on the way."""
@@ -45,12 +40,13 @@ class Computed:
 class Computing:
     """The computing of one run, a step at a time. ``many`` are the steps that once had too many rows for the driver;
     ``rows`` says how many each step of this run has computed; ``written`` are those last written, where they are here.
-    A run is ``loading`` when it computes from scratch, and ``tiny`` while a step reads few rows."""
+    A run is ``loading`` when it computes from scratch, and ``tiny`` while a step reads no more than ``few`` rows."""
 
-    def __init__(self, catalyst: Catalyst, many: set[str], watch: Watch | None) -> None:
+    def __init__(self, catalyst: Catalyst, many: set[str], watch: Watch | None, few: int | None = None) -> None:
         self.catalyst = catalyst
         self.many = many
         self.watch = watch
+        self.few = SMALL if few is None else few
         self.measures = Measures()
         self.loading = False
         self.tiny = False
@@ -74,8 +70,12 @@ class Computing:
     def work(self, rows: int, *, in_tasks: bool = False) -> None:
         """Work in one partition where all that is read is few rows; not where they must go ``in_tasks`` to what they
         are looked up in."""
-        self.tiny = small(rows) and not in_tasks
+        self.tiny = self.small(rows) and not in_tasks
         self.catalyst.work("small" if self.tiny else "middle" if rows <= MIDDLE and not self.loading else "large")
+
+    def small(self, rows: int) -> bool:
+        """Whether rows are so few that no tasks are worth starting for them."""
+        return rows <= self.few
 
     def release(self) -> None:
         """Let Spark forget what it holds."""
@@ -94,10 +94,11 @@ class Computing:
             Frame(self.catalyst, self.catalyst.no_rows(columns), attrs, consolidated=True, exact=True), None
         )
 
-    def hold(self, frame: Frame) -> Computed:
-        """Compute a frame once and hold its rows, in the driver when few; and what was measured on the way."""
+    def hold(self, frame: Frame, name: str = "") -> Computed:
+        """Compute a frame once and hold its rows, in the driver when few; and what was measured on the way. ``name`` is
+        that of a part of a step."""
         frame, c = frame.select(frame.attrs), self.catalyst
-        rows = self._few(frame.plan)
+        rows = self._few(frame.plan, name or self._step_name)
         if rows is not None:
             seen = self.measures.observed(rows.observed)
             if len(rows) and not all(sum(values) for name, values in seen.items() if name in ("out", "signs")):
@@ -117,13 +118,13 @@ class Computing:
         columns = frame.attrs if frame.weight is None else (*frame.attrs, frame.weight)
         return frame.over(self.catalyst.slot_of_rows(("step", name), rows, columns))
 
-    def _few(self, plan: Any) -> Collected | None:
+    def _few(self, plan: Any, step: str) -> Collected | None:
         """The rows of a plan, unless they are many. A step that had many once is taken to have many again."""
-        if self._step_name in self.many:
+        if step in self.many:
             return None
         rows = self.catalyst.collect_most(plan, COLLECTED)
         if rows is None:
-            self.many.add(self._step_name)
+            self.many.add(step)
         return rows
 
     # --- as files
@@ -133,7 +134,7 @@ class Computing:
         many."""
         columns = [c.withName(f.name) for c, f in zip(frame.columns, schema, strict=True)]
         plan = self.catalyst.project(columns, frame.plan)
-        rows = self.written = self._few(plan) if self.tiny or not self.loading else None
+        rows = self.written = self._few(plan, self._step_name) if self.tiny or not self.loading else None
         if rows is not None:
             self.measures.observed(rows.observed)
             return table.write_arrow(rows.arrow()), len(rows)
@@ -151,4 +152,4 @@ class Computing:
             rdd.unpersist(False)
 
     def _observe(self, frame: DataFrame) -> dict[str, list[int]]:
-        return self.measures.observed(frame._jdf.queryExecution().observedMetrics().toString())
+        return self.measures.observed(self.catalyst.observed(frame))

@@ -34,6 +34,7 @@ class Engine:
     """Spark for one view, or for the warehouse itself. Attributes are bound for one view's query."""
 
     query_failures = (PySparkException, Py4JJavaError)
+    few: int | None = None  # rows up to which a step is done without tasks; tests let them be none
 
     def __init__(self, spark: SparkSession | None) -> None:
         self.spark = spark if spark is not None else start_session()
@@ -97,7 +98,8 @@ class Engine:
     ) -> Run:
         """Do a plan, and then fold some states."""
         with named_jobs(self.spark, f'headrace: view "{view}"'):
-            run = Run(self.catalyst, sources, states, result, since, until, feed=feed, watch=watch, memory=memory)
+            tables = (sources, states, result)
+            run = Run(self.catalyst, *tables, since, until, feed=feed, watch=watch, memory=memory, few=self.few)
             try:
                 run.run(plan)
                 run.fold(fold)
@@ -117,7 +119,7 @@ class Engine:
     ) -> None:
         """Build indexes as of the version from which a run will begin."""
         with named_jobs(self.spark, f'headrace: view "{view}"'):
-            Run(self.catalyst, sources, states, result, since, since, memory=memory).build(wanted)
+            Run(self.catalyst, sources, states, result, since, since, memory=memory, few=self.few).build(wanted)
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """The rows of a table as it is now, or was at a version, in the user's session."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,11 @@ from headrace.faults import effect
 from headrace.ir.empty import without_empty, without_fallbacks
 from headrace.ir.plan import Keep, Pin, Plan, Publish, Remember, Step
 from headrace.ir.probe import Index, indexes
-from headrace.ir.rel import Measured, Ref
+from headrace.ir.rel import Keys, Measured, Node, Partials, Ref, Rel
 from headrace.ir.time import Reached
-from headrace.ir.walk import leaves, nodes
+from headrace.ir.walk import leaves, nodes, swap
 from headrace.spark.catalyst import Catalyst
-from headrace.spark.computing import Computed, Computing, small
+from headrace.spark.computing import Computed, Computing
 from headrace.spark.delta_log import File, Table
 from headrace.spark.frames import Frame
 from headrace.spark.indexing import Indexing
@@ -43,6 +44,7 @@ class Run:
         feed: bool = False,
         watch: Watch | None = None,
         memory: Memory | None = None,
+        few: int | None = None,
     ) -> None:
         self.catalyst = catalyst
         self.memory = memory
@@ -54,7 +56,7 @@ class Run:
         self.changes: Path | None = None
         self._frames: dict[str, Computed] = {}
         catalyst.restart()
-        self._computing = c = Computing(catalyst, memory.many if memory is not None else set(), watch)
+        self._computing = c = Computing(catalyst, memory.many if memory is not None else set(), watch, few)
         self._inputs = i = Inputs(c, sources, states, since, until)
         self._compiler = Compiler(catalyst, i.snapshot, i.delta, i.load, i.near, self._step, self._index)
         self._indexing = Indexing(c, i, self._compiler, memory) if memory is not None else None
@@ -110,7 +112,7 @@ class Run:
             return step
         rows = self._computing.rows
         rel, none = without_empty(step.rel, lambda leaf: isinstance(leaf, Ref) and not rows[leaf.step])
-        if rel is not None and rel is not step.rel and small(self._reads(step)):
+        if rel is not None and rel is not step.rel and self._computing.small(self._reads(step)):
             rel, none = without_fallbacks(step.rel, lambda ref: not rows[ref.step]), frozenset[int]()
         if rel is step.rel:
             return step
@@ -126,8 +128,9 @@ class Run:
 
     def _do(self, step: Step) -> None:
         c = self._computing
-        apart = self.memory is not None and self.memory.apart and bool(indexes(step.rel))
-        c.work(self._reads(step), in_tasks=apart)
+        self._work(step.rel, self._reads(step))
+        if not c.tiny and not c.loading:
+            step = self._shared_first(step)
         match step:
             case Pin(name=name, rel=rel):
                 self._frames[name] = c.hold(c.counted(self._compiler.compile(rel)))
@@ -141,6 +144,23 @@ class Run:
                 self._keep(step)
             case Publish():
                 self._publish(step)
+
+    def _work(self, rel: Rel, rows: int) -> None:
+        apart = self.memory is not None and self.memory.apart and bool(indexes(rel))
+        self._computing.work(rows, in_tasks=apart)
+
+    def _shared_first(self, step: Step) -> Step:
+        """A large step in which groups and keys that it uses twice are held: Spark would compute them, and read the
+        delta, for each use. What is left of the step is often small then."""
+        c = self._computing
+        while (shared := _used_twice(step.rel)) is not None:
+            name = f"{step.name}.{len(self._frames)}"
+            self._work(shared, self._inputs.rows_of(leaves(shared)))
+            self._frames[name] = c.hold(c.counted(self._compiler.compile(shared)), name)
+            c.rows[name] = self._frames[name].seen["out"][0]
+            step = replace(step, rel=swap(step.rel, shared, Ref(name, shared.attrs)))
+            self._work(step.rel, self._reads(step))
+        return step
 
     def _keep(self, step: Keep) -> None:
         c, state = self._computing, self.states[step.state]
@@ -183,3 +203,9 @@ class Run:
         if held is None:
             raise InternalError("BAD_PLAN", f"there is no {index.name} in memory")
         return held
+
+
+def _used_twice(rel: Rel) -> Node | None:
+    """The innermost groups or keys that a tree uses more than once."""
+    uses = Counter(id(i) for n in nodes(rel) for i in n.inputs)
+    return next((n for n in nodes(rel) if isinstance(n, Keys | Partials) and uses[id(n)] > 1), None)

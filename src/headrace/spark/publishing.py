@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from headrace.faults import effect
 from headrace.ir.expr import Attr
 from headrace.ir.plan import Publish
-from headrace.spark.computing import Computing, small
+from headrace.spark.computing import Computing
 from headrace.spark.delta_log import File, Table
 from headrace.spark.frames import Frame
 from headrace.spark.sources.source import CHANGE_TYPE
@@ -66,9 +66,9 @@ class Publishing:
                 self.files, _ = self._write_result(delta.rows())
                 self.measures.how = "appended"
                 return
-            if step.cluster is not None and not tiny and small(removed):
+            if step.cluster is not None and not tiny and self.computing.small(removed):
                 touched = self._touched(delta, step.cluster)
-            if self._feed and small(added + removed):
+            if self._feed and self.computing.small(added + removed):
                 self._write_changes(delta)
         self.measures.bytes_read += sum(f.size for f in touched)
         merged = self._merged(delta, [f.path for f in touched])

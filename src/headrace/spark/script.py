@@ -41,7 +41,7 @@ class Script:
     def __init__(self, jvm: Any) -> None:
         self._java = java_class(jvm, "Script").newInstance()
         self._jvm = jvm
-        for name in ("Prepared", "Rows"):
+        for name in ("Prepared", "Counts", "Rows"):
             self.know(name)
         self._waiting: list[list[Any]] = []
         self.gone: list[int] = []

@@ -19,9 +19,10 @@ from py4j.protocol import Py4JError
 _compiled: dict[tuple[int, str], tuple[Any, Any]] = {}
 _shared: dict[tuple[int, tuple[str, ...]], tuple[Any, Any]] = {}
 _lock = Lock()
-_USES = {"Prepared": "Slot", "Rows": "Prepared", "Script": "Slot"}  # what a class needs to be compiled
+# What a class needs to be compiled, with what that needs.
+_USES = {"Prepared": "Slot", "Counts": "Prepared", "Rows": "Counts", "Script": "Slot"}
 # What tasks use, each of which may use those before it: to look rows up in the driver's own process, and in executors.
-_IN_TASKS = ("RowTable", "Index", "Fill", "Matches", "Probe")
+_IN_TASKS = ("Packed", "RowTable", "Index", "Fill", "Matches", "Probe")
 _APART = (
     *("Routing", "Part", "Gather", "Tally", "Merge", "Found", "Asked", "ProbePart", "Executors", "Segments"),
     *("ProbingExec", "Probing", "ProbingStrategy"),
