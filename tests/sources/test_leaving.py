@@ -78,3 +78,30 @@ def test_files_may_have_their_columns_in_another_order(tmp_path: Path) -> None:
     pq.write_table(other.select(other.column_names[::-1]), paths[1])
     assert missing_here(paths, 1, list(TYPES)) is None
     assert missing_here(paths[1:], 0, list(TYPES)) == row
+
+
+def test_rows_that_arrow_cannot_compare(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.int64()), ("list", pa.list_(pa.int64())), ("_change_type", pa.string())])
+    files = [[(1, [1, 2], "insert"), (2, [3], "insert")], [(1, [1, 2], "delete")], [(2, [4], "delete")]]
+    paths = [tmp_path / f"{n}.parquet" for n in range(3)]
+    for path, rows in zip(paths, files, strict=True):
+        pq.write_table(pa.table([list(c) for c in zip(*rows, strict=True)], schema=schema), path)
+    assert missing_here(paths[:2], 1, ["k", "list"]) is None
+    assert missing_here(paths, 2, ["k", "list"]) == {"k": 2, "list": [4]}
+
+
+def test_many_rows_are_compared_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"a.b": 1, "x": float("nan"), "day": None, "s": "a"}
+    paths = write(tmp_path, [[row | {"_change_type": "insert"}] * 3, [row | {"_change_type": "delete"}] * 2])
+    monkeypatch.setattr(leaving, "_key", lambda _: pytest.fail("row by row"))
+    assert missing_here(paths, 1, list(TYPES)) is None
+
+
+def test_columns_may_have_any_name(tmp_path: Path) -> None:
+    names = ["weight", "weight_sum", "_sum", "0"]
+    for number, kind in enumerate(("insert", "delete")):
+        row = pa.table({**{n: [1] for n in names}, "_change_type": [kind]})
+        pq.write_table(row, tmp_path / f"{number}.parquet")
+    paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    assert missing_here(paths, 1, names) is None
+    assert missing_here(paths[1:], 0, names) == dict.fromkeys(names, 1)
