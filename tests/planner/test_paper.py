@@ -76,8 +76,8 @@ class Count:
 class Scanned:
     """A model in which nothing is looked up."""
 
-    def finds(self, asked: Count, among: Count) -> bool:
-        return False
+    def finds(self, asked: Count, among: Count, links: object = ()) -> float | None:
+        return None
 
     def idle(self) -> float:
         return 0.0

@@ -14,9 +14,30 @@ from headrace.planner.problem import Arriving, Goal, Latest, Problem, progressiv
 
 def test_a_progressive_timeline() -> None:
     timeline = runs(["14:00", "19:00", "24:00"], weights=[0.25, 0.3, 1])
-    assert timeline.runs == (Run("14:00", 0.25, False), Run("19:00", 0.3, False), Run("24:00", 1.0, True))
-    assert timeline.rest(2).runs == (Run("24:00", 1.0, True),)
+    assert timeline.runs == (
+        Run("14:00", 0.25, False, 14 * 60),
+        Run("19:00", 0.3, False, 5 * 60),
+        Run("24:00", 1.0, True, 5 * 60),
+    )
+    assert timeline.rest(2).runs == (Run("24:00", 1.0, True, 5 * 60),)
     assert str(timeline).endswith("24:00 (weight 1, delivers)")
+
+
+def test_how_long_data_comes_for_each_run() -> None:
+    assert [r.span for r in runs(["0:00", "6:00", "24:00"]).runs] == [12 * 60, 6 * 60, 18 * 60]
+    assert [r.span for r in runs([2, 3, 7]).runs] == [2, 1, 4]
+    assert [r.span for r in runs(["2025-01-01", "2025-01-02", "2025-01-05"]).runs] == [2 * 86400, 86400, 3 * 86400]
+    assert [r.span for r in runs(["14:00", "19:00", "24:00"]).without(0).runs] == [19 * 60, 5 * 60]
+
+
+def test_a_timeline_may_say_in_what_parts_rows_come() -> None:
+    timeline = runs([1, 2, 3], arrivals={"sales": [14, 5, 4], "items": [1, 0, 0]})
+    assert [(r.part("sales"), r.part("items"), r.part("other")) for r in timeline.runs] == [
+        (14, 1, None),
+        (5, 0, None),
+        (4, 0, None),
+    ]
+    assert [r.part("sales") for r in timeline.without(1).runs] == [14, 9]
 
 
 def test_every_run_or_some_may_deliver() -> None:
@@ -58,6 +79,11 @@ def test_times_of_one_kind_that_rise(times: list[Any]) -> None:
         ([1, 2], {"deliver": "first"}, "DELIVER"),
         ([1, 2], {"deliver": [3]}, "DELIVER"),
         ([1, 2], {"deliver": [1]}, "DELIVER"),
+        ([1, 2], {"arrivals": {"sales": [1]}}, "ARRIVALS"),
+        ([1, 2], {"arrivals": {"sales": [1, -1]}}, "ARRIVALS"),
+        ([1, 2], {"arrivals": {"sales": [0, 0]}}, "ARRIVALS"),
+        ([1, 2], {"arrivals": {"sales": "ab"}}, "ARRIVALS"),
+        ([1, 2], {"arrivals": {"sales": [1, float("nan")]}}, "ARRIVALS"),
     ],
 )
 def test_what_cannot_be_a_timeline(times: Any, more: dict[str, Any], code: str) -> None:
@@ -117,7 +143,8 @@ def test_a_run_that_is_left_out_leaves_its_data_to_the_next() -> None:
     )
     problem = Problem(timeline, data, begun=True)
     later = problem.without(0)
-    assert later.timeline == timeline.rest(1)
+    assert later.timeline == timeline.without(0)
+    assert [(r.name, r.span) for r in later.timeline.runs] == [("2", 2.0), ("3", 1.0)]
     assert later.begun
     assert later.data == (
         {"t": Arriving(10, 12, 3, 3), "only before": Arriving(1, 1), "only after": Arriving(0, 4)},

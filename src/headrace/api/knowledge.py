@@ -24,7 +24,7 @@ from headrace.planner.problem import Arriving
 from headrace.planner.simple import Planner, partial_group
 from headrace.spark.engine import State
 from headrace.spark.sources.source import Scan, SourceReader
-from headrace.spark.table_stats import grown, table_facts
+from headrace.spark.table_stats import grown, in_order, table_facts
 from headrace.stats.cardinality import Learned, estimate_tree
 from headrace.stats.estimate import Change, Estimate
 from headrace.stats.feedback import Counted
@@ -105,7 +105,7 @@ class Knowledge:
         for name, one in known.sources.items():
             change = changes.get(name, Change())
             rows = max(one.table.rows + change.net, 0.0)
-            moving[name] = Moving(replace(one.table, rows=rows), change)
+            moving[name] = Moving(one.table.of_rows(rows), change)
         return self._with_states(replace(known, sources=moving, states={}), states)
 
     def arriving(
@@ -116,7 +116,7 @@ class Knowledge:
         for name, found in data.items():
             table = self._table(name, self.sources[name].snapshot(at.at(name)))
             change = Change(found.inserts, found.updates, found.deletes)
-            moving[name] = Moving(replace(table, rows=found.after), change)
+            moving[name] = Moving(table.of_rows(found.after), change)
         return Statistics(moving, lessons=lessons or {}, keys=self._keys)
 
     def _with_states(self, known: RunStatistics, there: bool) -> RunStatistics:
@@ -168,7 +168,7 @@ class Knowledge:
         if known is None or rows > 2 * known.rows:
             known = table_facts(scan.files, rows, scan.bytes, self._columns.get(name, ()))
             self._facts[name] = known
-        return grown(known, rows, scan.bytes)
+        return in_order(grown(known, rows, scan.bytes), scan.files)
 
 
 def _with_rows(state: Estimate, before: int) -> Estimate:

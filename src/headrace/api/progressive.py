@@ -1,9 +1,9 @@
 """One run of a view's timeline: what is due, what is there, a plan of all runs still to come, and its first run done.
 
 The rest of the timeline is planned anew before every run, for only now its data is known; the states that earlier runs
-have left are among what it may use (Tempura §7). What later runs will find is taken from the last time the timeline was
-gone through, and the first time from what runs have found so far. A run that need not deliver waits, with all states as
-they are, where its data is cheaper to work in together with that of the next.
+have left are among what it may use (Tempura §7), and what later runs will find is foreseen (``runtime.to_come``). A run
+that need not deliver waits, with all states as they are, where its data is cheaper to work in together with that of the
+next.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.refreshing import Refreshing, attempt
 from headrace.api.replanning import model
+from headrace.ir.plan import Plan
 from headrace.ir.time import Reached
 from headrace.ir.timeline import Timeline
 from headrace.planner.by_cost import Planned
@@ -21,6 +22,7 @@ from headrace.planner.problem import Arriving, Problem
 from headrace.runtime.progress import Progress, silent
 from headrace.runtime.reason import Reason
 from headrace.runtime.report import RefreshReport
+from headrace.runtime.to_come import to_come
 from headrace.spark.engine import State
 
 if TYPE_CHECKING:
@@ -96,6 +98,8 @@ class Advancing(Refreshing):
         waits = 0 in planned.waiting
         if waits:
             self.until = since
+        elif self.begun:
+            plan = self._near(plan, since)
         method = "waiting" if waits else "incremental" if self.begun else "full" if self.last else "initial"
         reason = None if self.begun else self.reason or Reason("TIMELINE_BEGINS")
         report = self._run(method, reason, plan, since, self.until, kept=kept, more={"timeline": record})
@@ -118,6 +122,15 @@ class Advancing(Refreshing):
 
         return by_cost.plan_or_wait(problem, plan, self.have, _SECONDS)
 
+    def _near(self, plan: Plan, since: Reached) -> Plan:
+        """The same, with files passed over that cannot match; what states have is what the last run left."""
+        view = self.view
+        assert self.last is not None
+        for name, version in self.last["states"].items():
+            if name in view._states:
+                view._states[name].table.rewind(version)
+        return view._recall.near(plan, since, self.until, wherever=True)
+
     def _past(self) -> tuple[Any, ...]:
         assert self.view.timeline is not None
         return self.view.timeline.runs[: self.done]
@@ -129,6 +142,7 @@ class Advancing(Refreshing):
         view._states = {
             n: State(view._folder / "states", view._planner.by_cost.state(by_name[n])) for n in names if n in by_name
         }
+        view._recall.states = view._states
 
     def _rows(self, since: Reached) -> dict[str, list[int]]:
         """The rows that came and left up to now, by source."""
@@ -142,10 +156,12 @@ class Advancing(Refreshing):
         """What each run still to come will see: this one is known, of the others it is expected."""
         since = self.since if self.begun else Reached()
         rows, new = self._rows(since), self._rows(self.seen)
+        assert self.view.timeline is not None
+        runs = self.view.timeline.runs
         data = []
         have = {n: float(s.snapshot(since.at(n)).rows if since.at(n) else 0) for n, s in self.view._sources.items()}
         for run in range(self.done, self.done + len(self.rest)):
-            expected = rows if run == self.done else self._expected(run, new)
+            expected = rows if run == self.done else to_come(runs, run, [*self.found, new], self.before)
             made = {}
             for name, (came, left) in expected.items():
                 left = min(left, int(have[name]) + came)
@@ -153,9 +169,3 @@ class Advancing(Refreshing):
                 have[name] = made[name].after
             data.append(made)
         return data
-
-    def _expected(self, run: int, now: Mapping[str, list[int]]) -> Mapping[str, list[int]]:
-        if run < len(self.before):
-            return {n: self.before[run].get(n, now[n]) for n in now}
-        known = [*self.found, now]
-        return {n: [sum(k.get(n, now[n])[i] for k in known) // len(known) for i in (0, 1)] for n in now}

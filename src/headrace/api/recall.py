@@ -96,11 +96,12 @@ class Recall:
         self._estimated: dict[str, float] = {}  # rows of indexes
         self._measured: dict[str, int] = {}  # rows of those that were there once
 
-    def near(self, plan: Plan, since: Reached, until: Reached) -> Plan:
-        """The same plan, with leaves read only near the keys that they are joined with where that is worth it."""
+    def near(self, plan: Plan, since: Reached, until: Reached, *, wherever: bool = False) -> Plan:
+        """The same plan, with leaves read only near the keys that they are joined with where that is worth it, or
+        ``wherever`` a file can be passed over, in a run that looks nothing up."""
         self._since, self._until = since, until
         self._scans.clear()
-        return with_skips(plan, self, eager=self.memory.budget.eager)
+        return with_skips(plan, self, eager=wherever or self.memory.budget.eager)
 
     # --- what stays
 

@@ -47,7 +47,7 @@ from headrace.stats.cardinality import Estimate
 from headrace.stats.joins import fewest_first, join_sizes
 
 _BROADCAST = 10 * 2**20  # bytes up to which Spark copies a side of a join to every task
-RECORD = 48.0  # bytes of a row in a hash table beside its columns
+_RECORD = 48.0  # bytes of a row in a hash table of Spark beside its columns
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Pricing:
         if self.large and few.bytes > _BROADCAST:  # Spark sorts both sides where their keys meet
             return found + self.sorted(left, spread=True) + self.sorted(right, spread=True)
         hashed = self.cpu(few.rows * p.build_row + many.rows * p.probe_row)
-        return found + hashed + Cost(memory=few.rows * (RECORD + few.width)) + self.broadcast(few)
+        return found + hashed + Cost(memory=few.rows * (_RECORD + few.width)) + self.broadcast(few)
 
     def broadcast(self, rows: Estimate) -> Cost:
         if not self.large:
@@ -223,7 +223,7 @@ class Pricing:
         """Groups are made where rows are, and again where their keys meet."""
         p = self.prices
         work = self.cpu(rows.rows * each + output.rows * p.group_row)
-        held = Cost(memory=output.rows * (RECORD + output.width))
+        held = Cost(memory=output.rows * (_RECORD + output.width))
         parts = min(rows.rows, output.rows * self.cores)
         return work + held + (self.shuffled(Estimate(parts, width=output.width)) if keyed else self.stage())
 

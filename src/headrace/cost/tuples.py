@@ -6,7 +6,7 @@ told in (§2.2), what tests of searches are judged by, and enough to tell large 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.ir.rel import (
@@ -119,8 +119,8 @@ class TupleModel:
         read = sum(i.rows for place, i in enumerate(inputs) if place not in found)
         return read + output.rows if len(inputs) > 1 else read
 
-    def finds(self, asked: Tuples, among: Tuples) -> bool:
-        return self.lookups
+    def finds(self, asked: Tuples, among: Tuples, links: Sequence[tuple[str, str]] = ()) -> float | None:
+        return 0.0 if self.lookups else None
 
     def indexed(self, change: Tuples) -> float:
         return change.rows

@@ -16,6 +16,7 @@ from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.memo.props import Facts
 from headrace.planner.problem import AnyModel
 from headrace.planner.row_wise import exact, links_of
+from headrace.planner.skip import RANGED
 from headrace.planner.space import (
     ANEW,
     CHANGE,
@@ -245,7 +246,7 @@ class Graph:
             node = narrowed(operation.node, operation.inputs, kept)
             whole = number == last and point.kind != CHANGE
             sizes[number] = self.size(point) if whole else self.model.estimate(node, tuple(inputs))
-            places = self._sought(node, points, inputs) if point.kind == CHANGE else ()
+            places = self._sought(node, points, inputs) if point.kind == CHANGE else {}
             found |= {p for place in places if (p := points[place]) is not None}
             scanned[number] = looked_up[number] = self.model.price(node, tuple(inputs), sizes[number])
             if places:
@@ -256,24 +257,28 @@ class Graph:
             there = {n: [p._replace(kind=FOUND) if p in found else p for p in ps] for n, ps in reads.items()}
             yield _way(program, looked_up, there, done)
 
-    def _sought(self, node: Node, points: Sequence[Point | None], sizes: Sequence[Any]) -> tuple[int, ...]:
-        """The inputs of an operation that can be looked up by key: what a join meets that begins with a change, and
-        what is restricted to some keys."""
+    def _sought(self, node: Node, points: Sequence[Point | None], sizes: Sequence[Any]) -> dict[int, float]:
+        """The inputs of an operation in which rows can be found by key, and the part that must be read for it: what a
+        join meets that begins with a change, and what is restricted to some keys."""
         match node:
             case Restrict(on=on) if all(exact(a) for a in on):
                 places, asked = [0], sizes[1]
+                linked = {0: [(a.id, a.id) for a in on if a.type in RANGED]}
             case Join(members=members, equals=equals) if points[0] is None or points[0].kind == CHANGE:
                 seen, asked = {a.id for a in members[0].attrs}, sizes[0]
-                places = []
+                places, linked = [], {}
                 for place, member in enumerate(members[1:], 1):
                     links = links_of(member, equals, seen)
                     places += [place] if links and all(exact(own) for own, _, _ in links) else []
+                    plain = ((own, other) for own, other, _ in links if own.type in RANGED and other.kind == "ref")
+                    linked[place] = [(own.id, next(iter(other.refs))) for own, other in plain]
                     seen |= {a.id for a in member.attrs}
             case _:
-                return ()
+                return {}
         rows = {place: p for place in places if (p := points[place]) is not None and p.kind == ROWS}
         able = (place for place, p in rows.items() if self._can_be_found(p.tvr))
-        return tuple(place for place in able if self.model.finds(asked, sizes[place]))
+        parts = {place: self.model.finds(asked, sizes[place], linked[place]) for place in able}
+        return {place: part for place, part in parts.items() if part is not None}
 
     def _done(
         self, program: Program, live: Mapping[int, tuple[Input, ...]], sizes: Mapping[int, Any]

@@ -10,12 +10,13 @@ as plain as one for each tuple.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import total_ordering
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
+from headrace.cost.seconds import NOWHERE
 from headrace.errors import ConfigError
 from headrace.ir.rel import Node
 from headrace.ir.time import Situation
@@ -169,11 +170,14 @@ class Model(Protocol[S]):
     def estimate(self, node: Node, inputs: tuple[S, ...]) -> S:
         """What is expected of a node. A Tvr is as it is after the run, with its change; Snapshot and Delta follow."""
 
-    def price(self, node: Node, inputs: tuple[S, ...], output: S, found: Collection[int] = ()) -> float:
-        """What a node costs where its inputs are given. Of those at the places ``found`` rows are looked up by key."""
+    def price(self, node: Node, inputs: tuple[S, ...], output: S, found: Mapping[int, float] = NOWHERE) -> float:
+        """What a node costs where its inputs are given. Of those at the places ``found`` rows are found by key, in some
+        part of them."""
 
-    def finds(self, asked: S, among: S) -> bool:
-        """Whether rows can be looked up in a relation, for so many that ask."""
+    def finds(self, asked: S, among: S, links: Sequence[tuple[str, str]] = ()) -> float | None:
+        """The part of a relation that must be read to find rows in it for so many that ask: none where they are looked
+        up; None where all must be read. ``links`` are columns of it and those that they equal of what asks, where files
+        tell their ranges."""
 
     def indexed(self, change: S) -> float:
         """What it costs that what is looked up sees a change."""

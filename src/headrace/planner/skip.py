@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Protocol
 
+from headrace.cost.seconds import NEAR
 from headrace.ir.expr import Attr
 from headrace.ir.near import Near, Range
 from headrace.ir.plan import Plan
@@ -42,9 +43,9 @@ from headrace.ir.rel import (
 )
 from headrace.ir.walk import rebuild, swap
 
-_TYPES = ("tinyint", "smallint", "int", "bigint", "date")
-# A leaf is read near a range where that leaves at most this share of its rows, and saves at least so many.
-SHARE = 0.2
+# Columns whose ranges in files are known for certain.
+RANGED = ("tinyint", "smallint", "int", "bigint", "date")
+# A leaf is read near a range where that leaves a small share of its rows, and saves at least so many.
 WORTH = 5_000
 
 
@@ -112,7 +113,7 @@ class _Skipping:
     def _read_near(self, rel: Rel, limits: Mapping[Attr, Range]) -> Rel:
         """A chain of row-wise operators over a leaf, with the leaf near the limits of its columns."""
         leaf = rel
-        names = {a.id: r for a, r in limits.items() if a.type in _TYPES}
+        names = {a.id: r for a, r in limits.items() if a.type in RANGED}
         while names and isinstance(leaf, Project | Filter | Finish):
             if isinstance(leaf, Project):
                 plain = {c.attr.id: next(iter(c.expr.refs)) for c in leaf.columns if c.plain}
@@ -133,7 +134,7 @@ class _Skipping:
 
     def _pays(self, leaf: Snapshot | Load, within: tuple[tuple[Attr, Range], ...]) -> bool:
         rows, near = self.facts.rows(leaf), self.facts.part(leaf, within)
-        return near < rows if self.eager else near <= SHARE * rows and rows - near >= WORTH
+        return near < rows if self.eager else near <= NEAR * rows and rows - near >= WORTH
 
     def _keys(self, keys: Keys, place: int) -> Range | None:
         """The range of one column of a set of keys."""
@@ -150,7 +151,7 @@ class _Skipping:
 
     def _derived(self, rel: Rel, id_: str) -> Range | None:
         attr = next((a for a in rel.attrs if a.id == id_), None)
-        if attr is None or attr.type not in _TYPES:
+        if attr is None or attr.type not in RANGED:
             return None
         match rel:
             case Ref(step=step):

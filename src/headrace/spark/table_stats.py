@@ -8,6 +8,7 @@ own in every row, and has as many values for each row as the samples have.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -25,6 +26,7 @@ from headrace.stats.estimate import drawn
 from headrace.stats.table import ColumnFacts, TableFacts
 
 _SAMPLE = 32_768  # rows of each of the two
+_LATEST = 5  # files that tell whether a column still rises
 _FOOTERS = 200  # files whose footers are asked where the values of a column lie
 _File = tuple[str, int, int]
 
@@ -33,10 +35,7 @@ def table_facts(files: Sequence[Path], rows: int, size: int, columns: Sequence[s
     """The facts of some columns of a table that is so many rows in these files."""
     if not files or not rows:
         return TableFacts(float(rows), float(size))
-    step = -(-len(files) // _FOOTERS)
-    asked = sorted({*range(0, len(files), step), len(files) - 1})
-    known = [as_it_is(files[i]) for i in asked]
-    known = [file for file in known if _rows(*file) != 0] or known  # an empty file, as jobs often leave, tells nothing
+    known = _asked(files)
     facts = {name: _column(known, rows, name) for name in columns}
     return TableFacts(float(rows), float(size), facts)
 
@@ -50,6 +49,52 @@ def grown(facts: TableFacts, rows: int, size: int) -> TableFacts:
         own = c.distinct is not None and facts.rows > 0 and c.distinct >= 0.9 * facts.rows
         columns[name] = replace(c, distinct=c.distinct * times) if own and c.distinct is not None else c
     return TableFacts(float(rows), float(size), columns)
+
+
+def _asked(files: Sequence[Path]) -> list[_File]:
+    """Files whose footers are read; an empty one, as jobs often leave, tells nothing."""
+    step = -(-len(files) // _FOOTERS)
+    known = [as_it_is(files[i]) for i in sorted({*range(0, len(files), step), len(files) - 1})]
+    return [file for file in known if _rows(*file) != 0] or known
+
+
+def in_order(facts: TableFacts, files: Sequence[Path]) -> TableFacts:
+    """The same table with what its files, in the order in which they came, tell of columns that rise: each of the
+    latest begins where all before it end. Of a single file, its own order is taken to be the one in which rows came."""
+    numbers = [n for n, c in facts.columns.items() if c.low is not None and c.high is not None]
+    asked = _asked(files) if numbers and files else []
+    rising = {n: facts.columns[n] for n in numbers}
+    for name, column in rising.items():
+        high = _risen(asked, name)
+        rising[name] = replace(column, rising=high is not None, high=column.high if high is None else high)
+    return replace(facts, columns={**facts.columns, **rising})
+
+
+def _risen(files: Sequence[_File], column: str) -> float | None:
+    """Where a column ends that has risen up to now; None for any other."""
+    if len(files) == 1:
+        return _sorted(files[0], column)
+    high, since = -math.inf, len(files) - _LATEST
+    for place, file in enumerate(files):
+        told = _footer(*file, column)
+        if told is None or told[0] is None or told[1] is None or (place >= max(since, 1) and told[0] < high):
+            return None
+        high = max(high, told[1])
+    return high
+
+
+@lru_cache(maxsize=20_000)
+def _sorted(file: _File, column: str) -> float | None:
+    """Where a column of one file ends whose last rows have greater values than its first; None for any other."""
+    told = _footer(*file, column)
+    if told is None or told[1] is None or told[3] <= 2 * _SAMPLE:
+        return None
+    try:
+        first, last = (_sample(file[0], column, _SAMPLE, end=end) for end in (False, True))
+        most, least = _number(pc.max(first).as_py()), _number(pc.min(last).as_py())
+    except (OSError, ValueError, LookupError, pa.ArrowException):
+        return None
+    return told[1] if most is not None and least is not None and least >= most else None
 
 
 def _column(files: Sequence[_File], rows: int, column: str) -> ColumnFacts:

@@ -168,7 +168,8 @@ def _estimate(node: Node, inputs: tuple[Estimate, ...], known: Known) -> Estimat
             return _restricted(_indexed(index, known), index.keys, inputs[0].rows)
         case Missing(index=index):
             known_ones = _restricted(_indexed(index, known), index.keys, inputs[0].rows)
-            return share_of(inputs[0], max(1 - known_ones.rows / max(inputs[0].rows, 1.0), 0.0))
+            share = known_ones.rows / inputs[0].rows if inputs[0].rows > 0 else 0.0
+            return share_of(inputs[0], max(1 - share, 0.0))
         case AccumulateFound(index=index):
             return accumulated(node, _indexed(index, known), inputs[0])
     raise InternalError("BAD_NODE", f"nothing is known of the rows of {type(node).__name__}")
@@ -202,7 +203,8 @@ def _at(tvr: Estimate, at: Version, source: str | None) -> Estimate:
         return tvr
     if at.moved and source is None:
         return tvr.thinned((tvr.before + tvr.rows) / 2, tvr.change)
-    return tvr.thinned(tvr.before, tvr.change)
+    old = tvr.thinned(tvr.before, tvr.change)
+    return old.within({a: s.before for a, s in tvr.spans.items() if s.since is not None})
 
 
 def _delta(node: Delta, tvr: Estimate, known: Known) -> Estimate:
@@ -226,7 +228,8 @@ def _near(node: Near, of: Estimate, known: Known) -> Estimate:
             continue
         low, high = max(span.low, float(wanted.low)), min(span.high, float(wanted.high))
         share *= max(high - low + 1, 0.0) / (span.width + 1)
-        spans[attr.id] = Span(min(low, span.high), max(high, min(low, span.high)), span.nulls if wanted.nulls else 0.0)
+        within = Span(min(low, span.high), max(high, min(low, span.high)), span.nulls if wanted.nulls else 0.0)
+        spans[attr.id] = replace(within, since=span.since, rising=span.rising)
     part = of.rows * min(share, 1.0) if rows is None else min(rows, of.rows)
     return replace(share_of(of, part / of.rows if of.rows else 0.0), spans=spans)
 

@@ -76,15 +76,37 @@ NOTHING = Change()
 @dataclass(frozen=True)
 class Span:
     """Where the values of a column lie, as numbers (a date as days from the first of year 1), and the share of rows in
-    which it is NULL."""
+    which it is NULL. A column that is ``rising`` has greater values in newer rows, so that they lie in the order of
+    files; where such come in the run, they are those from ``since`` on."""
 
     low: float
     high: float
     nulls: float = 0.0
+    since: float | None = None
+    rising: bool = False
 
     @property
     def width(self) -> float:
         return max(self.high - self.low, 0.0)
+
+    @property
+    def before(self) -> Span:
+        """Where those lie that were there before the run."""
+        if self.since is None:
+            return self
+        return replace(self, high=max(min(self.high, self.since), self.low), since=None)
+
+    @property
+    def came(self) -> Span:
+        """Where those lie that come in the run."""
+        if self.since is None:
+            return self
+        return replace(self, low=min(max(self.low, self.since), self.high), since=None)
+
+    def share(self, other: Span) -> float:
+        """Of where its values lie, the share in which those of another lie too."""
+        common = min(self.high, other.high) - max(self.low, other.low)
+        return min(max(common + 1, 0.0) / (self.width + 1), 1.0)
 
 
 @dataclass(frozen=True)
@@ -134,6 +156,14 @@ class Estimate:
         span = self.spans.get(attr)
         return span.nulls if span else 0.0
 
+    def within(self, spans: Mapping[str, Span]) -> Estimate:
+        """The same with the values of some columns in smaller spans, from which as many fewer values are drawn."""
+        if not spans:
+            return self
+        parts = {a: self.spans[a].share(s) for a, s in spans.items()}
+        domains = {a: d * parts.get(a, 1.0) for a, d in self.domains.items()}
+        return replace(self, spans={**self.spans, **spans}, domains=domains)
+
     def thinned(self, rows: float, change: Change) -> Estimate:
         """So many of its rows, taken at random."""
         if rows >= self.rows:
@@ -146,7 +176,8 @@ def delta_of(change: Change, like: Estimate) -> Estimate:
     """A Delta of so many rows, with columns like those of a relation. The two rows of an update are mostly alike."""
     rows, places = change.rows, change.inserts + change.updates + change.deletes
     kept = {a: remaining(d, max(like.rows, places), places) for a, d in like.distinct.items()}
-    return replace(like, rows=rows, change=change, distinct=kept, delta=True)
+    made = replace(like, rows=rows, change=change, distinct=kept, delta=True)
+    return made.within({a: s.came for a, s in like.spans.items() if s.since is not None})
 
 
 def drawn(values: float, times: float) -> float:

@@ -201,10 +201,7 @@ def _overlap(side: Estimate, other: Estimate, key: Expr, same: Expr) -> float:
         return 1.0
     (a,), (b,) = key.refs, same.refs
     mine, theirs = side.spans.get(a), other.spans.get(b)
-    if mine is None or theirs is None:
-        return 1.0
-    common = min(mine.high, theirs.high) - max(mine.low, theirs.low)
-    return min(max(common + 1, 0.0) / (mine.width + 1), 1.0)
+    return 1.0 if mine is None or theirs is None else mine.share(theirs)
 
 
 def _shrink(distinct: dict[str, float], attr: str, side: Estimate, share: float) -> None:

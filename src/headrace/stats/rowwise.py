@@ -101,7 +101,10 @@ def united(node: Union, inputs: tuple[Estimate, ...]) -> Estimate:
         found = [e.spans[i] for i, e in zip(ids, inputs, strict=True) if i in e.spans]
         if len(found) == len(inputs):
             nulls = sum(s.nulls * e.rows for s, e in zip(found, inputs, strict=True)) / max(rows, 1.0)
-            spans[attr.id] = Span(min(s.low for s in found), max(s.high for s in found), min(nulls, 1.0))
+            known = [s.since for s in found if s.since is not None]
+            since = min(known) if len(known) == len(found) else None
+            low, high, rising = min(s.low for s in found), max(s.high for s in found), all(s.rising for s in found)
+            spans[attr.id] = Span(low, high, min(nulls, 1.0), since, rising)
     width = sum(i.bytes for i in inputs) / rows if rows else row_width(node.attrs)
     return Estimate(rows, change, distinct, width, delta, spans, _common(node, inputs), domains)
 

@@ -168,7 +168,7 @@ def _within(span: Span, bounds: Iterable[Compared]) -> Span:
             low = max(low, b.value)
         else:
             high = min(high, b.value)
-    return Span(min(low, span.high), max(min(high, span.high), min(low, span.high)), 0.0)
+    return replace(span, low=min(low, span.high), high=max(min(high, span.high), min(low, span.high)), nulls=0.0)
 
 
 def _share(part: Span, of: Span, values: float) -> float:

@@ -12,13 +12,21 @@ from headrace.stats.estimate import NOTHING, Change, Estimate, Span, delta_of, p
 @dataclass(frozen=True)
 class ColumnFacts:
     """The values of a column: how many different ones, from where to where as numbers, the share of rows that have
-    none, and the bytes that one takes. What is None is not known."""
+    none, and the bytes that one takes. What is None is not known. One that is ``rising`` has in new rows values above
+    those of the rows before."""
 
     distinct: float | None = None
     low: float | None = None
     high: float | None = None
     nulls: float = 0.0
     width: float | None = None
+    rising: bool = False
+
+    def grown(self, times: float) -> ColumnFacts:
+        """The same in a table of so many times the rows: where it rises, its values go on as they came."""
+        if not self.rising or self.low is None or self.high is None:
+            return self
+        return replace(self, high=self.low + (self.high - self.low) * times)
 
 
 @dataclass(frozen=True)
@@ -40,12 +48,23 @@ class TableFacts:
             if facts.distinct is not None:
                 distinct[attr.id] = min(facts.distinct, self.rows)
             if facts.low is not None and facts.high is not None:
-                spans[attr.id] = Span(facts.low, facts.high, min(max(facts.nulls, 0.0), 1.0))
+                since = facts.grown(max(1 - change.net / self.rows, 0.0)).high if _rises(facts, change) else None
+                nulls = min(max(facts.nulls, 0.0), 1.0)
+                spans[attr.id] = Span(facts.low, facts.high, nulls, since, facts.rising)
         made = Estimate(self.rows, change, distinct, max(width, 1.0), False, spans)
         key = max(distinct, key=lambda a: distinct[a], default="")
         determined = {a.id: key for a in source.columns if a.id != key} if made.unique(key) else {}
         domains = {a: population(d, self.rows) for a, d in distinct.items()}
         return replace(made, determined=determined, domains=domains)
+
+    def of_rows(self, rows: float) -> TableFacts:
+        """The same table when it has or had another number of rows."""
+        times = rows / self.rows if self.rows > 0 else 1.0
+        return replace(self, rows=rows, columns={n: c.grown(times) for n, c in self.columns.items()})
+
+
+def _rises(facts: ColumnFacts, change: Change) -> bool:
+    return facts.rising and change.inserts > 0 and not change.left
 
 
 @dataclass(frozen=True)
@@ -60,7 +79,7 @@ class Moving:
     @property
     def still(self) -> Moving:
         """As it was before, with nothing changed."""
-        return Moving(replace(self.table, rows=max(self.table.rows - self.change.net, 0.0)))
+        return Moving(self.table.of_rows(max(self.table.rows - self.change.net, 0.0)))
 
     def changes(self, source: Source) -> Estimate | None:
         """The rows of the change by themselves."""
