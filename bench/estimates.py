@@ -36,7 +36,7 @@ def bench(
 ) -> None:
     """Compare expected rows with counted ones."""
     console = Console(highlight=False)
-    base = tpch.cut(data, scale, "random", 0.01, 1, console.print)
+    base = tpch.cut(data, scale, "random", [0.01], console.print)
     folder = data / "estimates"
     shutil.rmtree(folder, ignore_errors=True)
     warehouse = hr.Warehouse(folder / "warehouse")

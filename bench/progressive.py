@@ -5,9 +5,9 @@
 
 All of TPC-H, or a spread of TPC-DS.
 
-Data comes all day: what is there at 14:00, at 19:00 and at 24:00, in proportion. A view with a timeline does three runs
-of which the last delivers, as it plans them; another does everything at 24:00. Costs are CPU seconds of Python and the
-JVM together, those of early runs times their weight (Tempura §8.2).
+Data comes all day: what is there at 14:00, at 19:00 and at 24:00, in proportion, as the timeline says. A view with a
+timeline does three runs of which the last delivers, as it plans them; another does everything at 24:00. Costs are CPU
+seconds of Python and the JVM together, those of early runs times their weight (Tempura §8.2).
 """
 
 from __future__ import annotations
@@ -60,14 +60,15 @@ def bench(
     """Compare progressive runs with one run at the end."""
     console, ds = Console(highlight=False), benchmark is Benchmark.ds
     texts = chosen(queries, tpcds.queries(), tpcds.SPREAD) if ds else chosen(queries)
-    try:
-        timeline = hr.runs(TIMES, weights=[float(w) for w in weights.split(",")])
-    except (ValueError, hr.HeadraceError) as error:
-        raise typer.BadParameter(str(error), param_hint="--weights") from None
     if ds:
         cut = tpcds.growing(data, scale, PARTS, console.print)
     else:
         cut = tpch.growing(data, scale, pattern.value, PARTS, console.print)
+    comes = {table: [1.0, *PARTS] if cut.delta(1, table) else [1.0, 0.0, 0.0] for table in cut.tables}
+    try:
+        timeline = hr.runs(TIMES, weights=[float(w) for w in weights.split(",")], arrivals=comes)
+    except (ValueError, hr.HeadraceError) as error:
+        raise typer.BadParameter(str(error), param_hint="--weights") from None
     work = data / "progressive"
     shutil.rmtree(work, ignore_errors=True)
     with stderr_to(data / "spark.log"):

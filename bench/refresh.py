@@ -1,11 +1,12 @@
 """How much faster is a refresh than a recompute? All 22 TPC-H queries, one session, ratios.
 
-    python bench/refresh.py --scale 1 --delta 0.01 --json build/refresh.json
+    python bench/refresh.py --scale 1 --delta 0.01,0.001 --json build/refresh.json
 
 For each query: a view is loaded from the base, refreshed by some deltas to warm up, and refreshed by one more
-delta, which is measured. Plain Spark in the same JVM and DuckDB on the same cores then answer the query from
-the same files, warmed, best of two. A refresh also stores its result; they only compute theirs. The view must
-hold the rows that plain Spark computes.
+delta, which is measured; and so again with deltas of the next size, if there are several. Plain Spark in the same
+JVM and DuckDB on the same cores then answer the query from all these files, warmed, best of two; name the largest
+size first, so that what they read hardly differs from what was there when it was measured. A refresh also stores its
+result; they only compute theirs. The view must hold the rows that plain Spark computes.
 
 Seconds are wall clock. On a machine with other work they say little: on two shared cores, the same recompute
 of Q01 took from 6 to 33 s. So the CPU seconds of both sides and the load are recorded, and a busy machine is
@@ -18,7 +19,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -45,6 +46,7 @@ Result = dict[str, Any]
 
 COLUMNS = {
     "query": 5,
+    "delta": 6,
     "method": 11,
     "initial s": 9,
     "recompute s": 11,
@@ -64,13 +66,15 @@ class Pattern(str, Enum):
 
 def bench(
     scale: Scale = 1.0,
-    delta: Annotated[float, typer.Option(help="Size of a delta, as a fraction of the rows that change.")] = 0.01,
+    delta: Annotated[
+        str, typer.Option(help="Size of a delta, as a fraction of the rows that change; or several, as in 0.01,0.001.")
+    ] = "0.01",
     pattern: Annotated[
         Pattern,
         typer.Option(help="random: in every table but nation and region; natural: the newest orders."),
     ] = Pattern.random,
     queries: Queries = "",
-    warm: Annotated[int, typer.Option(min=0, help="Refreshes before the measured one.")] = 5,
+    warm: Annotated[int, typer.Option(min=0, help="Refreshes of each size before the measured one.")] = 5,
     json_file: Json = None,
     data: Data = Path("build/bench"),
     cores: Cores = ALL_CORES,
@@ -81,10 +85,11 @@ def bench(
     """Measure refreshes against recomputing, on all TPC-H queries."""
     console = Console(highlight=False)
     texts = chosen(queries)
+    sizes = _sizes(delta)
     results: list[Result] = []
     summary: Result = {
         "scale": scale,
-        "delta": delta,
+        "delta": sizes[0] if len(sizes) == 1 else sizes,
         "pattern": pattern.value,
         "warm": warm,
         "cores": cores,
@@ -92,10 +97,12 @@ def bench(
         "states": states,
         "queries": results,
         "geomean": None,
+        "geomeans": {},
     }
     with _screen(console, len(texts)) as screen:
         try:
-            cut = tpch.cut(data, scale, pattern.value, delta, warm + 1, screen.step)
+            parts = [size for size in sizes for _ in range(warm + 1)]
+            cut = tpch.cut(data, scale, pattern.value, parts, screen.step)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--delta, --warm") from None
         work = data / "work"
@@ -108,10 +115,13 @@ def bench(
         _recompute(next(iter(texts.values())), everything, spark, {})
         summary |= {"spark": spark.version, "duckdb": duckdb.__version__}
         for name, sql in texts.items():
-            result = _measure(name, sql, cut, work, everything, spark, cores, states, timeout, screen.step)
-            results.append(result)
-            screen.add(result)
+            measured = {warm + n * (warm + 1) + 1: size for n, size in enumerate(sizes)}
+            found = _measure(name, sql, cut, measured, work, everything, spark, cores, states, timeout, screen.step)
+            results += found
+            for result in found:
+                screen.add(result)
             summary["geomean"] = _geomean(results)
+            summary["geomeans"] = {str(size): _geomean(_of(results, size)) for size in sizes}
             if json_file is not None:  # after each query, so that an interrupted run is not lost
                 json_file.parent.mkdir(parents=True, exist_ok=True)
                 json_file.write_text(json.dumps(summary, indent=2) + "\n")
@@ -120,6 +130,17 @@ def bench(
     _conclude(summary, console)
     if any(result["error"] for result in results):
         raise typer.Exit(1)
+
+
+def _sizes(delta: str) -> list[float]:
+    try:
+        return [float(size) for size in delta.split(",")]
+    except ValueError:
+        raise typer.BadParameter("give a fraction, or several as in 0.01,0.001", param_hint="--delta") from None
+
+
+def _of(results: list[Result], size: float) -> list[Result]:
+    return [result for result in results if result["delta"] == size]
 
 
 def _everything(cut: Cut, folder: Path) -> Path:
@@ -135,6 +156,7 @@ def _measure(
     name: str,
     sql: str,
     cut: Cut,
+    measured: Mapping[int, float],
     work: Path,
     everything: Path,
     spark: SparkSession,
@@ -142,7 +164,8 @@ def _measure(
     states: str,
     timeout: int,
     step: Callable[[str], None],
-) -> Result:
+) -> list[Result]:
+    """A result for each delta that is ``measured``, by its number."""
     fields = (
         "recompute_s",
         "refresh_s",
@@ -153,35 +176,39 @@ def _measure(
         "memory_bytes",
         "files_skipped",
         "method",
+        "code",
         "initial_s",
         "steps",
     )
-    result: Result = {
-        "name": name,
-        **dict.fromkeys((*fields, "refresh_cpu_s", "recompute_cpu_s", "load", "agree", "error")),
-    }
+    unknown = dict.fromkeys((*fields, "refresh_cpu_s", "recompute_cpu_s", "load", "agree", "error"))
+    results: dict[int, Result] = {number: {"name": name, "delta": size, **unknown} for number, size in measured.items()}
     folder = work / name
     ours: list[tuple[Any, ...]] | None = None
+    error: str | None = None
     try:
         with _limit(timeout, spark):
-            ours = _refresh(name, sql, cut, folder, spark, states, result, lambda what: step(f"{name}: {what}"))
-    except Exception as error:
-        result["error"] = _first_line(error)
+            ours = _refresh(name, sql, cut, folder, spark, states, results, lambda what: step(f"{name}: {what}"))
+    except Exception as failed:
+        error = _first_line(failed)
     release(spark, folder)
+    alone: Result = {}
     try:
         with _limit(timeout, spark):
             step(f"{name}: Spark recomputes")
-            theirs = _recompute(sql, everything, spark, result)
+            theirs = _recompute(sql, everything, spark, alone)
             step(f"{name}: DuckDB recomputes")
-            _recompute_by_duckdb(sql, everything, cores, result)
+            _recompute_by_duckdb(sql, everything, cores, alone)
         if ours is not None:
+            alone["agree"] = same_rows(ours, theirs)
+            if not alone["agree"]:
+                error = f"the view ({len(ours)} rows) differs from the recompute ({len(theirs)} rows)"
+    except Exception as failed:
+        error = error or _first_line(failed)
+    for result in results.values():
+        result |= alone | {"error": error}
+        if result["recompute_s"] and result["refresh_s"]:
             result["ratio"] = round(result["recompute_s"] / result["refresh_s"], 3)
-            result["agree"] = same_rows(ours, theirs)
-            if not result["agree"]:
-                result["error"] = f"the view ({len(ours)} rows) differs from the recompute ({len(theirs)} rows)"
-    except Exception as error:
-        result["error"] = result["error"] or _first_line(error)
-    return result
+    return list(results.values())
 
 
 def _refresh(
@@ -191,31 +218,37 @@ def _refresh(
     folder: Path,
     spark: SparkSession,
     states: str,
-    result: Result,
+    results: dict[int, Result],
     step: Callable[[str], None],
 ) -> list[tuple[Any, ...]]:
-    """Load the view, warm it up, measure one refresh, and hand its rows over."""
+    """Load the view, warm it up, measure the refreshes that results are wanted of, and hand its rows over."""
     wh = hr.Warehouse(str(folder / "warehouse"), spark=spark, memory=states)
     for table in tpch.KEYS:
         place(cut.base(table), folder / table, "base")
         wh.source(table, hr.Folder(str(folder / table)))
     step("first load")
     view = wh.view(name.lower(), sql)
-    result["initial_s"] = timed(view.refresh).seconds
+    initial = timed(view.refresh).seconds
     for number in range(1, cut.deltas + 1):
         for table in tpch.KEYS:
             place(cut.delta(number, table), folder / table, f"delta-{number}")
-        step("measured refresh" if number == cut.deltas else f"warm refresh {number}")
+        step("measured refresh" if number in results else f"warm refresh {number}")
         refresh = timed(view.refresh, spark)
-    report = refresh.value
-    result |= {
-        "refresh_s": refresh.seconds,
-        "refresh_cpu_s": refresh.cpu,
-        "load": round(os.getloadavg()[0], 1),
-    }
-    result |= {"method": report.method, "rows_read": report.rows_read, "state_bytes": report.state_bytes}
-    result |= {"memory_bytes": sum(report.memory.values()), "files_skipped": report.files_skipped}
-    result["steps"] = {name: round(took, 3) for name, took in report.steps.items()}
+        if number in results:
+            report = refresh.value
+            results[number] |= {
+                "initial_s": initial,
+                "refresh_s": refresh.seconds,
+                "refresh_cpu_s": refresh.cpu,
+                "load": round(os.getloadavg()[0], 1),
+                "method": report.method,
+                "code": report.code,
+                "rows_read": report.rows_read,
+                "state_bytes": report.state_bytes,
+                "memory_bytes": sum(report.memory.values()),
+                "files_skipped": report.files_skipped,
+                "steps": {name: round(took, 3) for name, took in report.steps.items()},
+            }
     return [tuple(row) for row in view.read().collect()]
 
 
@@ -292,8 +325,9 @@ class _LiveTable:
 
     def add(self, result: Result) -> None:
         cells = _cells(result)
+        at = list(COLUMNS).index("ratio")
         if result["ratio"]:
-            cells[5] = f"[{'green' if result['ratio'] >= 1 else 'red'}]{cells[5]}[/]"
+            cells[at] = f"[{'green' if result['ratio'] >= 1 else 'red'}]{cells[at]}[/]"
         self._table.add_row(*cells)
         self._progress.update(self._task, advance=1, description="")
 
@@ -333,6 +367,7 @@ def _cells(result: Result) -> list[str]:
 
     return [
         result["name"],
+        f"{result['delta']:.2%}",
         show("method", str),
         show("initial_s", seconds),
         show("recompute_s", seconds),
@@ -347,12 +382,13 @@ def _cells(result: Result) -> list[str]:
 
 def _conclude(summary: Result, console: Console) -> None:
     results = summary["queries"]
-    good = [result for result in results if not result["error"]]
-    if good:
-        faster = sum(result["ratio"] > 1 for result in good)
-        what = f"scale {summary['scale']:g}, {summary['pattern']} delta of {summary['delta']:.2%}"
-        mean = f"geometric mean of {len(good)} queries; {faster} refresh faster"
-        console.print(f"\n{what}: recompute / refresh = {ratio(summary['geomean'])} ({mean})", soft_wrap=True)
+    for delta, mean in summary["geomeans"].items():
+        good = [result for result in _of(results, float(delta)) if not result["error"]]
+        if good:
+            faster = sum(result["ratio"] > 1 for result in good)
+            what = f"scale {summary['scale']:g}, {summary['pattern']} delta of {float(delta):.2%}"
+            of = f"geometric mean of {len(good)} queries; {faster} refresh faster"
+            console.print(f"\n{what}: recompute / refresh = {ratio(mean)} ({of})", soft_wrap=True)
     busiest = max((result["load"] or 0 for result in results), default=0)
     if busiest > BUSY * summary["cores"]:
         console.print(

@@ -9,6 +9,7 @@ import subprocess
 import sysconfig
 from collections.abc import Callable, Sequence
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -42,24 +43,26 @@ def queries() -> dict[str, str]:
     return dict(sorted(texts.items()))
 
 
-def cut(folder: Path, scale: float, pattern: Pattern, delta: float, deltas: int, say: Callable[[str], None]) -> Cut:
-    """The data at this scale, cut so that each delta holds the fraction `delta` of what changes.
+def cut(folder: Path, scale: float, pattern: Pattern, parts: Sequence[float], say: Callable[[str], None]) -> Cut:
+    """The data at this scale, cut so that each delta holds its own part of what changes, the last ones last.
 
     random:  of every table but nation and region, chosen by a hash of the key.
     natural: the newest orders with their lineitems and nothing else. The newest are those with the highest
              order keys, as in TPC-H's own refresh; their dates spread over all years, so that no query's
              filter on a date spares it the work.
     """
-    if not 0 < delta * deltas < 1:
-        raise ValueError(f"{deltas} deltas of {delta:g} leave no base: make them fewer or smaller")
+    alike = [(part, len(list(same))) for part, same in groupby(parts)]
+    shown = ", ".join(f"{count} of {part:.2%}" for part, count in alike)
+    if min(parts, default=0) <= 0 or sum(parts) >= 1:
+        raise ValueError(f"deltas of all rows ({shown}) leave no base: make them fewer or smaller")
     raw = _raw(folder, scale, say)
-    target = raw.parent / f"{pattern}-{delta:g}x{deltas}"
-    shares = 1 - delta * np.arange(deltas, 0, -1, dtype=np.float64)
+    target = raw.parent / "-".join([pattern, *(f"{part:g}x{count}" for part, count in alike)])
     if not target.exists():
-        say(f"cutting off {deltas} deltas of {delta:.2%} ({pattern})")
+        say(f"cutting off deltas: {shown} ({pattern})")
+        shares = 1 - np.cumsum(parts[::-1], dtype=np.float64)[::-1]
         newest = _order_keys_at(raw, shares) if pattern == "natural" else None
         once(target, lambda unfinished: _split(raw, unfinished, shares, newest))
-    return Cut(target, deltas)
+    return Cut(target, len(parts))
 
 
 def growing(folder: Path, scale: float, pattern: Pattern, parts: Sequence[float], say: Callable[[str], None]) -> Cut:
