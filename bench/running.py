@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import shutil
@@ -15,6 +14,8 @@ from typing import Annotated, Any, Generic, TypeVar
 import tpch
 import typer
 from pyspark.sql import SparkSession
+
+from headrace.spark.finalizing import find_gone
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ def chosen(
 
 def release(spark: SparkSession, folder: Path) -> None:
     """Give back what one query kept, so that the next one finds the machine as this one did."""
-    gc.collect()  # views that nobody has any more
+    find_gone()  # views that nobody has any more
     spark.catalog.clearCache()
     for rdd in list(spark.sparkContext._jsc.getPersistentRDDs().values()):
         rdd.unpersist()

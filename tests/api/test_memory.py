@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import headrace as hr
 from headrace.api.view import View
 from headrace.ir.probe import Index
 from headrace.spark import computing
-from headrace.spark.finalizing import settle
+from headrace.spark.finalizing import find_gone
 from headrace.spark.memory import Held
 
 SALES = pa.schema([("id", pa.int64()), ("item", pa.int64()), ("price", pa.int64())])
@@ -324,8 +323,7 @@ def test_a_view_that_nobody_has_takes_no_memory(shop: Callable[..., Shop]) -> No
     assert budget.free < budget.limit
     s.wh.views.clear()
     s.view = None  # type: ignore[assignment]
-    gc.collect()
-    settle()
+    find_gone()
     assert budget.free == budget.limit
 
 
@@ -401,6 +399,5 @@ def test_spark_knows_what_is_taken(shop: Callable[..., Shop]) -> None:
     case.view.refresh()
     assert storage.bytes > 0
     del case
-    gc.collect()
-    settle()
+    find_gone()
     assert storage.bytes == 0

@@ -7,12 +7,14 @@ thread of its own, which has its own connection.
 
 from __future__ import annotations
 
+import gc
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from queue import SimpleQueue
-from threading import Event, Thread, current_thread
+from threading import Event, Thread, current_thread, get_ident
 
 _QUEUE: SimpleQueue[Callable[[], object]] = SimpleQueue()  # to put something in is safe wherever garbage is collected
 _SECONDS = 10.0  # to wait for what is being done
@@ -30,6 +32,30 @@ def settle() -> None:
         done = Event()
         _QUEUE.put(done.set)
         done.wait(_SECONDS)
+
+
+def find_gone() -> None:
+    """Find all that nobody has any more, and wait until everything is done for it.
+
+    ``gc.collect`` does nothing while another thread collects, and that one may have begun before something was gone, or
+    look at what is new alone. So it is called until this thread has itself collected everything.
+    """
+    me, found = get_ident(), Event()
+
+    def ended(phase: str, info: Mapping[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 2 and get_ident() == me:
+            found.set()
+
+    gc.callbacks.append(ended)
+    try:
+        until = time.monotonic() + _SECONDS
+        gc.collect()
+        while not found.is_set() and time.monotonic() < until:
+            time.sleep(0.001)
+            gc.collect()
+    finally:
+        gc.callbacks.remove(ended)
+    settle()
 
 
 @cache

@@ -8,7 +8,6 @@ rows up; in a cluster they are in executors, in Segments, and rows are brought t
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from headrace.cost.model import index_bytes
 from headrace.ir.expr import Attr
 from headrace.ir.probe import Index
 from headrace.spark.catalyst import Catalyst, Collected
-from headrace.spark.finalizing import settle, when_gone
+from headrace.spark.finalizing import find_gone, when_gone
 from headrace.spark.frames import Frame
 from headrace.spark.jvm import give_executors, java_class, task_class
 from headrace.stats.estimate import width_of
@@ -108,8 +107,7 @@ class Budget:
     def expect(self, more: int) -> None:
         """Let Spark make room for what is about to be taken."""
         if not self._expected(more) and more >= _MUCH:
-            gc.collect()  # views that nobody has any more hold theirs until they are found
-            settle()
+            find_gone()  # views that nobody has any more hold theirs until they are found
             self._expected(more)
 
     def _expected(self, more: int) -> bool:
