@@ -369,7 +369,7 @@ def test_at_rest_nothing_changes() -> None:
 def test_planning_takes_no_time(members: int, stars: int, within: float) -> None:
     """As large as TPC-H's (8 relations) and TPC-DS's largest joins; the machine may have other work."""
     tree = chain(members, 6e6, 0.01, stars=stars)
-    started = time.process_time()
+    started = time.thread_time()
     choose(tree, P, 2 << 30)
 
-    assert time.process_time() - started < 3 * within
+    assert time.thread_time() - started < 3 * within

@@ -66,10 +66,10 @@ def test_planning_a_budget(
         deliver(ledgers[benchmark].load(table, history[:1]), tmp_path / table, 0)
     planner = trial.view._planner
     plan = planner.refresh(planner.worst)
-    started = time.process_time()
+    started = time.thread_time()
     tree = view_tree(plan, Large())
     points = front(tree.root, Rates(), 2 << 30)
-    taken = time.process_time() - started
+    taken = time.thread_time() - started
 
     print(f"{benchmark} {which}: {len(tree.indexes)} states, {len(points)} points, {taken:.3f} s")
     assert taken < BUSY * WITHIN[benchmark]
