@@ -19,23 +19,22 @@ experiments a view computes anew where it expects that to be faster, as by defau
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
+import diss_found
 import pyarrow.parquet as pq
 import tpch
 import typer
 from cuts import Cut, place
+from diss_found import Row
 from pyspark.sql import SparkSession
 from rich.console import Console
-from rich.table import Table
-from running import session
+from running import ALL_CORES, Cores, Data, Heap, Json, Queries, Scale, chosen, session
 
 import headrace as hr
 from headrace.api.outlook import Outlook
@@ -48,8 +47,6 @@ from headrace.stats.estimate import Change
 FLAT = "1,3,5,6,7,8,9,10,12,14,19"  # flat select, project, join and aggregate (§6.2)
 MANY = 1 << 50
 BY_SIZE = ("lineitem", "orders", "partsupp", "part", "customer", "supplier")
-
-Row = dict[str, Any]
 
 
 @dataclass
@@ -266,16 +263,16 @@ EXPERIMENTS = {"late": late, "budgets": budgets, "predictions": predictions, "de
 
 
 def bench(
-    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 0.1 is 100 MB.")] = 0.1,
+    scale: Scale = 0.1,
     experiments: Annotated[str, typer.Option(help="A subset, as in late,budgets.")] = ",".join(EXPERIMENTS),
-    queries: Annotated[str, typer.Option(help="A subset, as in 3,5.")] = FLAT,
+    queries: Queries = FLAT,
     delta: Annotated[float, typer.Option(help="Size of a delta, as a fraction of the rows that change.")] = 0.01,
     memory: Annotated[str, typer.Option(help="The most that states may take.")] = "4g",
     budgets: Annotated[str, typer.Option(help="For the experiment of that name.")] = "0,1m,4m,16m,64m,256m,1g",
-    heap: Annotated[str, typer.Option(help="The JVM's heap.")] = "12g",
-    cores: Annotated[int, typer.Option(min=1)] = os.cpu_count() or 1,
-    data: Annotated[Path, typer.Option(help="Where data is made and kept.")] = Path("build/bench"),
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results here as well.")] = None,
+    heap: Heap = "12g",
+    cores: Cores = ALL_CORES,
+    data: Data = Path("build/bench"),
+    json_file: Json = None,
     plots: Annotated[Path | None, typer.Option(help="Draw them into this folder (needs matplotlib).")] = None,
 ) -> None:
     """Measure what states in memory are worth, and which of them."""
@@ -284,8 +281,7 @@ def bench(
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
         raise typer.BadParameter(f"there are {', '.join(EXPERIMENTS)}", param_hint="--experiments")
-    texts = tpch.queries()
-    chosen = {f"Q{int(number):02}": texts[f"Q{int(number):02}"] for number in queries.split(",")}
+    texts = chosen(queries)
     data.mkdir(parents=True, exist_ok=True)
     with stderr_to(data / "spark.log"):
         spark = session(cores, heap)
@@ -294,7 +290,7 @@ def bench(
         console.print(what, soft_wrap=True, markup=False)
 
     limits = [in_bytes(b) for b in budgets.split(",")]
-    run = Bench(spark, data, scale, delta, in_bytes(memory), limits, chosen, say)
+    run = Bench(spark, data, scale, delta, in_bytes(memory), limits, texts, say)
     for name in names:
         console.print(f"\n[bold]{name}[/]")
         EXPERIMENTS[name](run)
@@ -303,117 +299,14 @@ def bench(
             summary = {"scale": scale, "delta": delta, "memory": memory, "cores": cores, "results": run.rows}
             json_file.write_text(json.dumps(summary, indent=2) + "\n")
         of = [r for r in run.rows if r["experiment"] == name]
-        _table(console, name, of)
-        _means(console, name, of)
+        diss_found.table(console, name, of)
+        diss_found.means(console, name, of)
     spark.stop()
     if plots is not None:
-        _plots(run.rows, plots)
+        diss_found.plots(run.rows, plots)
     if any(row.get("agrees") is False for row in run.rows):
         console.print("a view differs from Spark's answer", style="red")
         raise typer.Exit(1)
-
-
-def _table(console: Console, name: str, rows: list[Row]) -> None:
-    columns = list(dict.fromkeys(k for row in rows for k in row if k not in ("experiment", "deltas", "holds")))
-    table = Table(*columns, title=name)
-    for row in rows:
-        cells = []
-        for column in columns:
-            value = row.get(column)
-            if value is None:
-                cells.append("")
-            elif column.endswith("_s"):
-                cells.append(seconds(value))
-            elif column.endswith("bytes"):
-                cells.append(size(value))
-            else:
-                cells.append(str(value))
-        table.add_row(*cells)
-    console.print(table)
-
-
-GROUPS = {
-    "late": ("strategy",),
-    "budgets": ("budget_bytes", "strategy"),
-    "predictions": ("wrong", "said", "came"),
-    "deletes": ("deletes",),
-    "injected": ("states",),
-}
-
-
-def _means(console: Console, name: str, rows: list[Row]) -> None:
-    """What all queries together say: geometric means of the seconds of a delta, of each of three where they differ, and
-    the sum of what was held."""
-    table = Table(*GROUPS[name], "delta_s", "memory", title=f"{name}: means of all queries")
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        if "delta_s" in row:
-            groups.setdefault(tuple(row.get(k) for k in GROUPS[name]), []).append(row)
-    for group, of in groups.items():
-        each = zip(*(row.get("deltas", [row["delta_s"]]) for row in of), strict=True)
-        shown = [
-            size(v) if k.endswith("bytes") and v is not None else v for k, v in zip(GROUPS[name], group, strict=True)
-        ]
-        means = ", ".join(seconds(statistics.geometric_mean(e)) for e in each)
-        table.add_row(
-            *("" if v is None else str(v) for v in shown), means, size(sum(row["memory_bytes"] for row in of))
-        )
-    console.print(table)
-
-
-def _plots(rows: list[Row], folder: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    folder.mkdir(parents=True, exist_ok=True)
-    by = {name: [r for r in rows if r["experiment"] == name and "delta_s" in r] for name in EXPERIMENTS}
-    for name, group in (("late", "strategy"), ("deletes", "deletes"), ("injected", "states")):
-        if by[name]:
-            for measure in ("delta_s", "memory_bytes"):
-                figure, axes = pyplot.subplots(figsize=(9, 4))
-                _bars(axes, by[name], group, measure)
-                figure.savefig(folder / f"{name}-{measure}.png", dpi=150, bbox_inches="tight")
-                pyplot.close(figure)
-    for query in dict.fromkeys(r["query"] for r in by["budgets"]):
-        figure, axes = pyplot.subplots(figsize=(6, 4))
-        for strategy in ("diss", "recycler", "keep-all", "rebatch"):
-            of = [r for r in by["budgets"] if r["query"] == query and r["strategy"] == strategy]
-            if len(of) > 1:
-                xs = [(r["budget_bytes"] or 0) / 2**20 for r in of]
-                axes.plot(xs, [r["delta_s"] for r in of], marker="o", label=strategy)
-            elif of:
-                colour = "grey" if strategy == "rebatch" else "black"
-                axes.axhline(of[0]["delta_s"], linestyle="--", color=colour, label=strategy)
-        axes.set(title=query, xlabel="budget (MB)", ylabel="delta (s)", xscale="symlog", yscale="log")
-        axes.set_xlim(left=0)
-        axes.legend()
-        figure.savefig(folder / f"budgets-{query}.png", dpi=150, bbox_inches="tight")
-        pyplot.close(figure)
-    for query in dict.fromkeys(r["query"] for r in by["predictions"]):
-        figure, axes = pyplot.subplots(figsize=(6, 4))
-        for wrong, x in (("too few tables", "said"), ("too many tables", "came")):
-            of = [r for r in by["predictions"] if r["query"] == query and r["wrong"] == wrong]
-            axes.plot([r[x] for r in of], [r["delta_s"] for r in of], marker="o", label=wrong)
-        axes.set(title=query, xlabel="tables", ylabel="delta (s)")
-        axes.legend()
-        figure.savefig(folder / f"predictions-{query}.png", dpi=150, bbox_inches="tight")
-        pyplot.close(figure)
-
-
-def _bars(axes: Any, rows: list[Row], group: str, measure: str) -> None:
-    queries = list(dict.fromkeys(r["query"] for r in rows))
-    groups = list(dict.fromkeys(r[group] for r in rows))
-    width = 0.8 / len(groups)
-    for n, one in enumerate(groups):
-        values = {r["query"]: r[measure] for r in rows if r[group] == one}
-        scale = 2**20 if measure.endswith("bytes") else 1
-        places = [q + n * width for q in range(len(queries))]
-        axes.bar(places, [values.get(q, 0) / scale for q in queries], width, label=str(one))
-    axes.set_xticks(range(len(queries)), queries)
-    axes.set_ylabel("memory (MB)" if measure.endswith("bytes") else "delta (s)")
-    axes.legend(title=group)
 
 
 if __name__ == "__main__":
