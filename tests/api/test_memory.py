@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,15 @@ class Shop:
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path) -> Callable[..., Shop]:
     return lambda **kw: Shop(spark, tmp_path, **kw)
+
+
+def left(taken: Callable[[], int]) -> int:
+    """The bytes that are still taken some time after nobody has a view: on a busy machine they are not free at once."""
+    until = time.monotonic() + 60
+    while taken() and time.monotonic() < until:
+        find_gone()
+        time.sleep(0.05)
+    return taken()
 
 
 def test_sources_and_states_are_looked_up(shop: Callable[..., Shop]) -> None:
@@ -323,8 +333,7 @@ def test_a_view_that_nobody_has_takes_no_memory(shop: Callable[..., Shop]) -> No
     assert budget.free < budget.limit
     s.wh.views.clear()
     s.view = None  # type: ignore[assignment]
-    find_gone()
-    assert budget.free == budget.limit
+    assert left(lambda: budget.limit - budget.free) == 0
 
 
 def test_a_view_that_is_dropped_takes_no_memory(shop: Callable[..., Shop]) -> None:
@@ -399,5 +408,4 @@ def test_spark_knows_what_is_taken(shop: Callable[..., Shop]) -> None:
     case.view.refresh()
     assert storage.bytes > 0
     del case
-    find_gone()
-    assert storage.bytes == 0
+    assert left(lambda: storage.bytes) == 0

@@ -123,13 +123,9 @@ class Advancing(Refreshing):
         return by_cost.plan_or_wait(problem, plan, self.have, _SECONDS)
 
     def _near(self, plan: Plan, since: Reached) -> Plan:
-        """The same, with files passed over that cannot match; what states have is what the last run left."""
-        view = self.view
-        assert self.last is not None
-        for name, version in self.last["states"].items():
-            if name in view._states:
-                view._states[name].table.rewind(version)
-        return view._recall.near(plan, since, self.until, wherever=True)
+        """The same, with files passed over that cannot match."""
+        self._rewind()
+        return self.view._recall.near(plan, since, self.until, wherever=True)
 
     def _past(self) -> tuple[Any, ...]:
         assert self.view.timeline is not None

@@ -149,8 +149,7 @@ class Refreshing:
             return self._anew(Reason("REPLANNED", "changes as these cannot be worked in with what was kept for others"))
         if not view._states and any(isinstance(s, Publish) and s.replace for s in plan.steps):
             return self._anew(Reason("CHEAPER", "for changes as large as these nothing is worth keeping"))
-        for name, state in view._states.items():
-            state.table.rewind(self.last["states"][name])
+        self._rewind()
         plan = view._recall.near(plan, since, until)
         method, memory = "incremental" if moved else "unchanged", view._memory
         memory.begin((self.last["number"], self.last["record"]["started"]))
@@ -161,7 +160,7 @@ class Refreshing:
             return self._anew(cheaper)
         if memory.possible:
             try:
-                return self._with_memory(method, plan, self.last["states"])
+                return self._with_memory(method, plan)
             except view._engine.query_failures as problem:
                 # Memory is a cache: without it the same refresh takes longer. The query itself may be what fails.
                 if memory.held:
@@ -181,12 +180,17 @@ class Refreshing:
         method = "full" if self.last else "initial"
         return self._run(method, reason, self.view._planner.load(), Reached(), self.until)
 
-    def _with_memory(self, method: str, plan: Plan, states: Mapping[str, int]) -> RefreshReport:
+    def _rewind(self) -> None:
+        """Let states be what the last run left: one that failed may have left more."""
+        assert self.last is not None
+        for name, version in self.last["states"].items():
+            if name in self.view._states:
+                self.view._states[name].table.rewind(version)
+
+    def _with_memory(self, method: str, plan: Plan) -> RefreshReport:
         """Do a plan with rows looked up in memory; of what turns out not to fit, the next attempt knows. Small indexes
         come before the plan: what they give for a key says in which order to look rows up."""
         view = self.view
-        for name, state in view._states.items():
-            state.table.rewind(states[name])
         while True:
             try:
                 probing = view._recall.plan(plan, self.since, self.until)

@@ -27,7 +27,7 @@ def when_gone(owner: object, action: Callable[..., object], *given: object) -> N
 
 
 def settle() -> None:
-    """Wait until everything is done for what is gone already."""
+    """Wait until everything is done for what is gone already, but not for ever."""
     if current_thread() is not _worker():
         done = Event()
         _QUEUE.put(done.set)
