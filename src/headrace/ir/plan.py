@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from headrace.ir.expr import Attr
 from headrace.ir.probe import Index
-from headrace.ir.rel import Rel
+from headrace.ir.rel import Load, Ref, Rel
 from headrace.ir.time import Situation
+from headrace.ir.walk import leaves, sources
 
 
 @dataclass(frozen=True)
@@ -86,3 +87,12 @@ class Plan:
     steps: tuple[Step, ...]
     situation: Situation | None
     upkeep: tuple[Upkeep, ...]
+
+    def moves(self, rel: Rel) -> bool:
+        """Whether what a tree reads is not the same before and after the run, or was found by a step of it."""
+        moved = self.situation.moved if self.situation else frozenset[str]()
+        states = {s.state for s in self.steps if isinstance(s, Keep)}
+        for leaf in leaves(rel):
+            if isinstance(leaf, Ref) or (isinstance(leaf, Load) and leaf.state in states):
+                return True
+        return not moved.isdisjoint(sources(rel))

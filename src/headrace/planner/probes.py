@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from headrace.ir.expr import Equal
-from headrace.ir.plan import Pin, Plan, Step
+from headrace.ir.plan import Pin, Plan, Remember, Step
 from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe, probed
 from headrace.ir.rel import (
     Accumulate,
@@ -34,7 +34,7 @@ from headrace.ir.rel import (
     Union,
     prune,
 )
-from headrace.ir.time import OLD
+from headrace.ir.time import OLD, Version
 from headrace.ir.walk import leaves, nodes, rebuild
 from headrace.planner.row_wise import Links, at_old, index_of, is_near, links_of, version_of
 from headrace.planner.subjoins import with_joins
@@ -52,15 +52,15 @@ class Sizes(Protocol):
 
 def candidates(plan: Plan, sizes: Sizes) -> dict[Index, int]:
     """Every index that a plan could use, and how often."""
-    rewriting = _Rewriting(sizes, None)
+    rewriting = _Rewriting(sizes, None, plan)
     return dict(Counter(index for step in plan.steps for index in probed(rewriting.rewritten(step.rel))))
 
 
 def with_probes(plan: Plan, sizes: Sizes, chosen: Collection[Index], held: Collection[str] = ()) -> Plan:
     """The same plan with these indexes probed where it can use them, joins that are ``held`` brought up to date."""
     plan, joins = with_joins(plan, chosen, held)
-    rewriting = _Rewriting(sizes, (*(i for i in chosen if not i.members), *joins))
-    return replace(plan, steps=_unpinned([replace(s, rel=rewriting.rewritten(s.rel)) for s in plan.steps]))
+    rewriting = _Rewriting(sizes, (*(i for i in chosen if not i.members), *joins), plan)
+    return replace(plan, steps=_unpinned([rewriting.done(step) for step in plan.steps]))
 
 
 _ABOUT_ONE = 2.0
@@ -69,10 +69,18 @@ _ABOUT_ONE = 2.0
 class _Rewriting:
     """Trees with probes of the indexes that are ``chosen``, or of all that are possible."""
 
-    def __init__(self, sizes: Sizes, chosen: tuple[Index, ...] | None) -> None:
+    def __init__(self, sizes: Sizes, chosen: tuple[Index, ...] | None, plan: Plan) -> None:
         self.sizes = sizes
         self.chosen = chosen
         self.names = None if chosen is None else frozenset(i.name for i in chosen)
+        self.plan = plan
+        self.remembered: set[str] = set()  # joins that are up to date in the steps to come
+
+    def done(self, step: Step) -> Step:
+        step = replace(step, rel=self.rewritten(step.rel))
+        if isinstance(step, Remember):
+            self.remembered.add(step.index.name)
+        return step
 
     def rewritten(self, rel: Rel) -> Rel:
         return rebuild(rel, self._change)
@@ -126,8 +134,8 @@ class _Rewriting:
                 equals = [e for e in equals if all(e is not used for _, _, used in links) and not e.refs <= inside]
                 residual = [e for e in residual if not (e.refs and e.refs <= inside)]
                 on = tuple(other for _, other, _ in links)
-                at = next((v for m in members if (v := version_of(m)) not in (None, OLD)), OLD)
-                current = Probe(current, index, on, at or OLD, null_safe=links[0][2].null_safe)
+                (at,) = self._versions(members) or {OLD}
+                current = Probe(current, index, on, at, null_safe=links[0][2].null_safe)
             else:
                 added = (rest.pop(place),)
             have = {a.id for m in (current, *added) for a in m.attrs}
@@ -158,12 +166,19 @@ class _Rewriting:
     def _joined(
         self, rest: list[Rel], equals: list[Equal], seen: set[str]
     ) -> Iterator[tuple[float, int, Index | None, Links]]:
-        """The joins of several of the members that are left, by keys that are there."""
+        """The joins of several of the members that are left, all at one version, by keys that are there."""
         for index in self.chosen or ():
-            if index.members and sum(at_old(m) in index.members for m in rest) == len(index.members):
+            members = [m for m in rest if at_old(m) in index.members] if index.members else []
+            at = self._versions(members)
+            there = len(at) <= 1 and (at <= {OLD} or index.name in self.remembered)
+            if members and len(members) == len(index.members) and there:
                 by_id = {own.id: link for link in links_of(index.rel, equals, seen) for own in link[:1]}
                 if all(k.id in by_id for k in index.keys):
                     yield self.sizes.found(index) or 1.0, -1, index, [by_id[k.id] for k in index.keys]
+
+    def _versions(self, members: list[Rel]) -> set[Version]:
+        """The versions at which those of some members are that move: to the others all versions are one."""
+        return {v for m in members if (v := version_of(m)) is not None and self.plan.moves(m)}
 
     def _together(self, joins: list[Index]) -> list[Rel]:
         """The members of joins that can be looked up, where one of them could only be scanned without the others."""

@@ -8,6 +8,9 @@ others. Then, with T the join of S,
 because the terms of S all have R at its old version, and those of R all have S at its new one. ΔT itself is the sum of
 the terms of S among themselves. So T is looked up as one relation by every delta outside S, and needs just ΔT to be
 brought up to date. A version in which S has moved in part never occurs: the order of moving is what makes it so.
+
+All terms of the whole must be there to tell that order. Of some of them alone, as are left where a part of the members
+is one relation already, only joins may be looked up of which nothing moves.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ def with_joins(plan: Plan, indexes: Iterable[Index], held: Collection[str]) -> t
         while again:
             again = False
             for terms in terms_of(rel):
-                able = [(i, s) for i in waiting if i not in usable and (s := _part(terms, i)) is not None]
+                some = any(m.old is not None and plan.moves(m.old) for m in terms.members if m.delta is None)
+                free = [i for i in waiting if i not in usable and not (some and plan.moves(i.rel))]
+                able = [(i, s) for i in free if (s := _part(terms, i)) is not None]
                 parts = _nested([(i, s) for i, s in able if i.name in held or any(m not in s for m in terms.moving)])
                 usable += [i for i, _ in parts]
                 moving = [(i, s) for i, s in parts if any(m.delta is not None for m in s)]
