@@ -16,7 +16,7 @@ from headrace.ir.expr import Attr, Equal, ref
 from headrace.ir.near import Near, Range
 from headrace.ir.plan import Plan, Remember
 from headrace.ir.probe import Index, Lookup, Probe, probed
-from headrace.ir.rel import Delta, Join, Load, Measured, Node, Ref, Rel, Snapshot, Source, prune
+from headrace.ir.rel import Delta, Join, Load, Measured, Node, Ref, Rel, Snapshot, Source, prune, union
 from headrace.ir.time import NEW, OLD, Situation, Version
 from headrace.ir.walk import nodes, rebuild
 from headrace.planner.actions import actions
@@ -142,12 +142,16 @@ def world(data: dict[str, tuple[Any, Any, Any]], moved: frozenset[str]) -> dict[
 
 @st.composite
 def queries(draw: st.DrawFn) -> Node:
+    """A join, or two of the same relations by different equalities, as where a query has a table in two places."""
     names = NAMES[: draw(st.integers(2, len(NAMES)))]
     pairs = [(a, b) for m, o in combinations(names, 2) for a in ATTRS[m] for b in ATTRS[o]]
-    chosen = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=len(names) - 1, max_size=6))
-    equals = tuple(Equal(ref(a), ref(b), draw(st.sampled_from([False, False, True]))) for a, b in chosen)
-    join = Join(tuple(SOURCES[n] for n in names), equals, ())
-    return prune(join, join.attrs)
+    joins = []
+    for _ in range(draw(st.sampled_from([1, 1, 2]))):
+        chosen = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=len(names) - 1, max_size=6))
+        equals = tuple(Equal(ref(a), ref(b), draw(st.sampled_from([False, False, True]))) for a, b in chosen)
+        join = Join(tuple(SOURCES[n] for n in names), equals, ())
+        joins.append(prune(join, join.attrs))
+    return union(*joins) if len(joins) > 1 else joins[0]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,11 +9,11 @@ fewest rows for each is next.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from headrace.ir.expr import Equal
+from headrace.ir.expr import Equal, Expr
 from headrace.ir.plan import Pin, Plan, Remember, Step
 from headrace.ir.probe import AccumulateFound, Index, Lookup, Missing, Probe, probed
 from headrace.ir.rel import (
@@ -110,7 +110,7 @@ class _Rewriting:
         rest, probed = list(join.members[1:]), False
         while rest:
             seen = {a.id for a in current.attrs}
-            options: list[tuple[float, int, Index | None, Links]] = list(self._joined(rest, equals, seen))
+            options: list[tuple[float, int, Index | None, Links]] = list(self._joined(rest, equals, residual, seen))
             together = self._together([index for _, _, index, _ in options if index is not None])
             for place, member in enumerate(rest):
                 if at_old(member) in together:
@@ -164,14 +164,15 @@ class _Rewriting:
         return index, [by_id[k.id] for k in index.keys]
 
     def _joined(
-        self, rest: list[Rel], equals: list[Equal], seen: set[str]
+        self, rest: list[Rel], equals: list[Equal], residual: list[Expr], seen: set[str]
     ) -> Iterator[tuple[float, int, Index | None, Links]]:
-        """The joins of several of the members that are left, all at one version, by keys that are there."""
+        """The joins of several of the members that are left, by the predicates that these have here, all at one
+        version, by keys that are there. A query may join the same relations in two places by different predicates."""
         for index in self.chosen or ():
             members = [m for m in rest if at_old(m) in index.members] if index.members else []
             at = self._versions(members)
             there = len(at) <= 1 and (at <= {OLD} or index.name in self.remembered)
-            if members and len(members) == len(index.members) and there:
+            if members and len(members) == len(index.members) and there and _same_join(index, equals, residual):
                 by_id = {own.id: link for link in links_of(index.rel, equals, seen) for own in link[:1]}
                 if all(k.id in by_id for k in index.keys):
                     yield self.sizes.found(index) or 1.0, -1, index, [by_id[k.id] for k in index.keys]
@@ -203,6 +204,14 @@ class _Rewriting:
 
     def _rows(self, member: Rel) -> int:
         return sum(self.sizes.rows(n) for n in nodes(member) if isinstance(n, Snapshot | Load))
+
+
+def _same_join(index: Index, equals: Iterable[Equal], residual: Iterable[Expr]) -> bool:
+    """Whether what an index holds was joined by just those of some predicates that are about its members alone."""
+    assert isinstance(index.rel, Join)
+    inside = {a.id for a in index.rel.attrs}
+    own = {e for e in equals if e.refs and e.refs <= inside}, {e for e in residual if e.refs and e.refs <= inside}
+    return own == (set(index.rel.equals), set(index.rel.residual))
 
 
 def _new_keys(node: Consolidate) -> Missing | None:
