@@ -326,6 +326,26 @@ def test_a_lookup_passes_through_a_join() -> None:
     assert choose(root, P, 2_999).held == ()
 
 
+def test_each_term_reads_for_itself_what_is_not_held() -> None:
+    """Of three relations that move, each is met by the deltas of the other two; in one pass it would be read once."""
+    sides = [keepable(scan(n, 1000, SOME), n, [(f"{n}.k",)], rows=False, there=True) for n in "abc"]
+
+    def joined(left: Operator, right: Operator, name: str, *, by_terms: bool) -> HashJoin:
+        both = {**left.distinct, **right.distinct}
+        keys = {"left_key": ("a.k",), "right_key": (f"{name}.k",)}
+        return HashJoin(1000.0, SOME, both, 1000.0, left=left, right=right, **keys, by_terms=by_terms)
+
+    def tree(*, by_terms: bool) -> HashJoin:
+        return joined(joined(sides[0], sides[1], "b", by_terms=by_terms), sides[2], "c", by_terms=by_terms)
+
+    held = frozenset({"a by a.k", "b by b.k"})
+    looked_up = cost(tree(by_terms=True), held | {"c by c.k"}, DELTA)
+    two_read = 2 * P.scan(1000) + 2 * P.meet(1010) + P.deliver(1010) - P.deliver(10) + P.build(10)
+    kept_up = P.insert(10) + P.probe(10)
+    assert cost(tree(by_terms=True), held, DELTA) == looked_up + two_read - kept_up
+    assert cost(tree(by_terms=False), held, DELTA) < looked_up + two_read - kept_up
+
+
 # --- baselines
 
 

@@ -348,7 +348,7 @@ def test_the_full_result_of_a_join_is_not_looked_up_from_one_side() -> None:
     assert len(joins) == 2
     for join in joins:
         assert [a.asks for a in actions(join, FULL, Rates())] == [(FULL, FULL)]
-        assert len(list(actions(replace(join, looked_up=True), FULL, Rates()))) == 3
+        assert len(list(actions(replace(join, by_terms=False), FULL, Rates()))) == 3
 
 
 def test_what_is_held_is_not_read_whole() -> None:

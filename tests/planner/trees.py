@@ -95,16 +95,16 @@ changes = st.builds(lambda i, u, d: Change(float(i), float(u), float(d)), _few, 
 
 @st.composite
 def trees(draw: st.DrawFn, joins: int = 3) -> Operator:
-    """A tree of up to some joins, with sorts and aggregates between them."""
+    """A tree of up to some joins, with sorts and aggregates between them; deltas of joins by terms, or not."""
     numbers = count()
     budget = draw(st.integers(0, joins))
-    op = _tree(draw, numbers, budget)
+    op = _tree(draw, numbers, budget, by_terms=draw(st.booleans()))
     if draw(st.booleans()):
         op = _grouped(draw, op, next(numbers))
     return op
 
 
-def _tree(draw: st.DrawFn, numbers: count[int], joins: int) -> Operator:
+def _tree(draw: st.DrawFn, numbers: count[int], joins: int, *, by_terms: bool) -> Operator:
     n = next(numbers)
     if joins == 0:
         rows, change = float(draw(st.integers(0, 40))), draw(changes)
@@ -112,7 +112,7 @@ def _tree(draw: st.DrawFn, numbers: count[int], joins: int) -> Operator:
         distinct = {a: max(rows, 1.0), b: float(draw(st.integers(1, 5)))}
         return Scan(rows, change, distinct, rows, f"t{n}", reads=rows, reads_delta=change.rows)
     left = draw(st.integers(0, joins - 1))
-    sides = [_tree(draw, numbers, left), _tree(draw, numbers, joins - 1 - left)]
+    sides = [_tree(draw, numbers, n, by_terms=by_terms) for n in (left, joins - 1 - left)]
     if draw(st.integers(0, 4)) == 0:
         sides[1] = _sorted(draw, sides[1], next(numbers))
     keys: list[Key] = [
@@ -132,7 +132,14 @@ def _tree(draw: st.DrawFn, numbers: count[int], joins: int) -> Operator:
     rows = float(draw(st.integers(0, 60)))
     change = draw(changes) if any(s.change for s in sides) else Change()
     distinct = {**sides[0].distinct, **sides[1].distinct}
-    return HashJoin(rows, change, distinct, 100.0, left=kept[0], right=kept[1], left_key=keys[0], right_key=keys[1])
+    return HashJoin(
+        *(rows, change, distinct, 100.0),
+        left=kept[0],
+        right=kept[1],
+        left_key=keys[0],
+        right_key=keys[1],
+        by_terms=by_terms,
+    )
 
 
 def _sorted(draw: st.DrawFn, op: Operator, n: int) -> Operator:

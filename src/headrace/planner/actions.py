@@ -18,10 +18,11 @@ each table kept, or built at C_B of its side where no batch has built it. A side
 with ΔR empty, *right* is 𝒟ˡ + C_P(ΔL). Whatever is kept takes the delta in, so that it serves the delta after this
 one: rows that come by C_I, rows that leave by finding them among those with the same key (§5). An update is both.
 
-Three things are more than the paper has. *Looking up* is a third demand ℳ(key, n): to give the rows that match n
-values of a key. A hash table answers it; a join passes it on to the side that has the key and looks the other up, so
-that few rows from far up in the tree reach the leaves without a full result between them, and a table serves them and
-its own join. The choices of a join are then those of its two sides together. An aggregate may have its state in files
+Three things are more than the paper has. *Looking up* is a third demand ℳ(key, n): to give the rows that match n values
+of a key. A hash table answers it; a join passes it on to the side that has the key and looks the other up, so that few
+rows from far up in the tree reach the leaves without a full result between them, and a table serves them and its own
+join. The choices of a join are then those of its two sides together. Where a delta is computed *by terms*, each of them
+reads for itself what is not held, and none has a full result: so runs do it. An aggregate may have its state in files
 too (*durable*), which is read whole. And 𝒟 of a join without tables may probe small tables of the deltas with the rows
 of both sides.
 """
@@ -43,6 +44,7 @@ from headrace.planner.operators import (
     Operator,
     Scan,
     Sort,
+    terms_of,
 )
 from headrace.stats.estimate import Change
 
@@ -113,6 +115,9 @@ def actions(op: Operator, demand: Demand, prices: Prices, given: frozenset[str] 
             # What cannot be looked up is read whole, against a table of the rows that ask.
             emits = Emits.FULL if demand.lookups else demand.emits
             extra = sum(_streamed(op, one, prices) for one in demand.lookups)
+            if isinstance(op, Scan):
+                scans = sum(one.scans for one in demand.lookups) + (demand.emits is Emits.FULL)
+                extra += max(scans - 1, 0) * prices.scan(op.reads)
             for a in _emitting(op, emits, prices, given):
                 yield Action(a.holds, a.seconds + extra, a.asks)
 
@@ -123,8 +128,9 @@ def upkeep(change: Change, fanout: float, prices: Prices) -> float:
 
 
 def _streamed(op: Operator, lookup: Lookup, prices: Prices) -> float:
-    """All rows of a result against a table of the rows that ask."""
-    return prices.build(lookup.rows) + prices.meet(op.after) + prices.deliver(lookup.rows * op.fanout(lookup.key))
+    """All rows of a result against a table of the rows that ask, or several of them."""
+    met = prices.meet(op.after) * max(lookup.scans, 1)
+    return prices.build(lookup.rows) + met + prices.deliver(lookup.rows * op.fanout(lookup.key))
 
 
 def _emitting(op: Operator, emits: Emits, prices: Prices, given: frozenset[str] | None) -> Iterator[Action]:
@@ -240,12 +246,12 @@ _Way = tuple[float, tuple[Demand, Demand]]
 
 
 def _hash_join(op: HashJoin, demand: Demand, prices: Prices) -> Iterator[Action]:
-    if demand.emits is Emits.FULL or demand.lookups:  # what is looked up, from the full result
+    if demand.emits is Emits.FULL or (demand.lookups and not op.by_terms):  # what is looked up, from the full result
         extra = sum(_streamed(op, one, prices) for one in demand.lookups)
         yield from (Action((), s + extra, asks) for s, asks in _in_full(op, prices))
     if demand.emits is not Emits.FULL:
         yield from (Action((), s, asks) for s, asks in _in_parts(op, demand, prices))
-        if demand.emits is Emits.DELTA and not demand.lookups:
+        if demand.emits is Emits.DELTA and not demand.lookups and not op.by_terms:
             again = prices.build(op.right.after) + prices.meet(op.left.after) + prices.deliver(op.change.rows)
             yield Action((), again, (FULL, FULL))
 
@@ -254,7 +260,7 @@ def _in_full(op: HashJoin, prices: Prices) -> Iterator[_Way]:
     """The ways to emit the full result."""
     left, right, out = op.left, op.right, prices.deliver(op.after)
     yield prices.build(right.after) + prices.meet(left.after) + out, (FULL, FULL)
-    if not op.looked_up:
+    if op.by_terms:
         return
     yield out, (FULL, DELTA | Demand(Emits.NOTHING, (Lookup(op.right_key, left.after),)))
     yield out, (DELTA | Demand(Emits.NOTHING, (Lookup(op.left_key, right.after),)), FULL)
@@ -265,21 +271,24 @@ def _in_parts(op: HashJoin, demand: Demand, prices: Prices) -> Iterator[_Way]:
     the other side: all that meet a side either look it up or read it whole."""
     seconds, left, right = 0.0, NOTHING, NOTHING
     meets_left = meets_right = 0.0
+    scans_left = scans_right = 0
     if demand.emits is Emits.DELTA:
         seconds, left, right = prices.deliver(op.change.rows), DELTA, DELTA
         meets_left, meets_right = op.right.change.rows, op.left.change.rows
+        if op.by_terms:
+            scans_left, scans_right = terms_of(op.right), terms_of(op.left)
     for one in demand.lookups:
         on_left, key = _entrance(op, one)
-        asked = Demand(Emits.NOTHING, (Lookup(key, one.rows),))
+        asked = Demand(Emits.NOTHING, (Lookup(key, one.rows, one.scans),))
         near, far, far_key = (op.left, op.right, op.right_key) if on_left else (op.right, op.left, op.left_key)
         matches = one.rows * near.fanout(key)
         seconds += prices.deliver(matches * far.fanout(far_key))
         if on_left:
-            left, meets_right = left | asked, meets_right + matches
+            left, meets_right, scans_right = left | asked, meets_right + matches, scans_right + one.scans
         else:
-            right, meets_left = right | asked, meets_left + matches
-    of_left = list(_meeting(meets_left, op.left, op.left_key, prices))
-    of_right = list(_meeting(meets_right, op.right, op.right_key, prices))
+            right, meets_left, scans_left = right | asked, meets_left + matches, scans_left + one.scans
+    of_left = list(_meeting(op, meets_left, scans_left, op.left, op.left_key, prices))
+    of_right = list(_meeting(op, meets_right, scans_right, op.right, op.right_key, prices))
     for (a, on_the_left), (b, on_the_right) in product(of_left, of_right):
         yield seconds + a + b, (left | on_the_left, right | on_the_right)
 
@@ -290,11 +299,15 @@ def _entrance(op: HashJoin, lookup: Lookup) -> tuple[bool, Key]:
     return (True, left) if len(left) >= len(right) else (False, right)
 
 
-def _meeting(rows: float, other: Operator, key: Key, prices: Prices) -> Iterator[tuple[float, Demand]]:
+def _meeting(
+    op: HashJoin, rows: float, scans: int, other: Operator, key: Key, prices: Prices
+) -> Iterator[tuple[float, Demand]]:
     """The ways in which rows of one side meet the other: by looking it up, or by reading it whole."""
     if not rows:
         yield 0.0, NOTHING
         return
-    yield 0.0, Demand(Emits.NOTHING, (Lookup(key, rows),))
+    yield 0.0, Demand(Emits.NOTHING, (Lookup(key, rows, scans),))
+    if op.by_terms:
+        return
     smaller, larger = sorted((rows, other.after))
     yield prices.build(smaller) + prices.meet(larger), FULL

@@ -17,10 +17,12 @@ class Emits(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Lookup:
-    """Rows that match ``rows`` values of a key are asked for."""
+    """Rows that match ``rows`` values of a key are asked for. ``scans`` counts those who ask and would each read for
+    itself what is not held; others who ask read it together."""
 
     key: Key
     rows: float
+    scans: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,11 @@ class Demand:
         """Both at once. Numbers of rows are kept to two digits: they are estimates, and demands that hardly differ are
         planned once."""
         rows: dict[Key, float] = defaultdict(float)
+        scans: dict[Key, int] = defaultdict(int)
         for one in (*self.lookups, *other.lookups):
             rows[one.key] += one.rows
-        lookups = tuple(Lookup(k, float(f"{rows[k]:.1e}")) for k in sorted(rows))
+            scans[one.key] += one.scans
+        lookups = tuple(Lookup(k, float(f"{rows[k]:.1e}"), scans[k]) for k in sorted(rows))
         return Demand(max(self.emits, other.emits), lookups)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from headrace.ir.aggregate import Merging
 from headrace.planner.demand import Demand, Key
@@ -147,18 +148,30 @@ class Aggregate(Operator):
 
 @dataclass(frozen=True, eq=False)
 class HashJoin(Operator):
-    """An inner join by equality of two keys, the hash table over the right side. ``looked_up`` says that its full
-    result may come from one side by looking the other up; else it comes from both in full."""
+    """An inner join by equality of two keys, the hash table over the right side. ``by_terms`` says that its delta is
+    computed as a sum of terms, each of which begins with the delta of one relation and goes outwards: it looks up what
+    is held, and reads the rest for itself. A full result then comes from both sides in full."""
 
     left: Operator = field(kw_only=True)
     right: Operator = field(kw_only=True)
     left_key: Key = ()
     right_key: Key = ()
-    looked_up: bool = True
+    by_terms: bool = False
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self.left, self.right)
+
+    @cached_property
+    def terms(self) -> int:
+        """How many terms its delta has."""
+        return terms_of(self.left) + terms_of(self.right)
+
+
+def terms_of(op: Operator) -> int:
+    while isinstance(op, Materialize):
+        op = op.input
+    return op.terms if isinstance(op, HashJoin) else int(bool(op.change))
 
 
 @dataclass(frozen=True, eq=False)

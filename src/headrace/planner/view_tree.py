@@ -177,12 +177,10 @@ class _Building:
         self.estimates = estimates
         self.joins = joins
         self.tree = ViewTree()
-        self._asked: dict[str, tuple[Operator, float]] = {}
+        self._asked: dict[str, tuple[Operator, Demand]] = {}
 
     def finished(self) -> ViewTree:
-        for op, rows in self._asked.values():
-            assert isinstance(op, Materialize)
-            self.tree.needs.append((op, Demand(Emits.NOTHING, (Lookup(op.tables[0].key, rows),))))
+        self.tree.needs += self._asked.values()
         return self.tree
 
     # --- the old rows of touched groups
@@ -192,16 +190,17 @@ class _Building:
         if index is None:
             return
         touched = self._changed(node.keys).rows
-        known = self._asked.get(index.name)
-        if known is not None:
-            self._asked[index.name] = (known[0], known[1] + touched)
-            return
         key = _key(node.on)
+        demand = Demand(Emits.NOTHING, (Lookup(key, touched, 1),))
+        if index.name in self._asked:
+            op, before = self._asked[index.name]
+            self._asked[index.name] = (op, before | demand)
+            return
         change = Change(updates=touched) if isinstance(index.leaf, Load) else self._changed_leaf(index)
         scan = self._scan(index.rel, change)
         leaf = self._keepable(scan, [(key, index)])
         if leaf is not scan:
-            self._asked[index.name] = (leaf, touched)
+            self._asked[index.name] = (leaf, demand)
 
     def _changed_leaf(self, index: Index) -> Change:
         return self.estimates.changed(index.source.name) if index.source else Change()
@@ -377,7 +376,7 @@ def _joined(left: Operator, right: Operator, left_key: Key, right_key: Key) -> H
         right=right,
         left_key=left_key,
         right_key=right_key,
-        looked_up=False,  # terms begin with their deltas
+        by_terms=True,
     )
 
 

@@ -1,9 +1,9 @@
 """Working changes in, or computing everything anew: which is expected to take less time, and surely so.
 
 What was never tried is judged by prices alone: those of both ways are wrong in the same way, and what is priced as
-clearly dearer is not even tried. Where runs have shown how long each takes, that decides; a difference that may be
-chance decides nothing. Changes that are far more than runs have seen are left where either says so, and those that are
-far fewer only where both do.
+clearly dearer is not even tried. Where runs have shown how long each takes, that decides, but for a little that is
+chance. Changes that are far more than runs have seen are left where either says so, and those that are far fewer only
+where both do.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from headrace.cost.correction import Correction
 
 FULL = "full"
 SCANNED = "scanned"
-LEAST = 0.3  # seconds that must be won: less is not noticed
+LEAST = 0.1  # seconds that must be won: less is not noticed
 _AGAIN = 0.5  # how often what is lost is made again: where small changes come next
 _DEARER = 1.35  # times the other price: of 22 first refreshes of TPC-H all that were priced so were slower
+_SURE = 1.1  # the same of a kind that runs have shown, where changes are far more
 
 
 def incremental(looked_up: int) -> str:
@@ -27,7 +28,8 @@ def better_anew(known: Correction, kind: str, changes: float, anew: float, lost:
     is not known to be better. ``lost`` is what it would cost to have in memory again what is there now."""
     again = _AGAIN * lost
     by_runs = known.at_least(kind, changes) > known.at_most(FULL, anew + again) + LEAST
-    by_price = changes > max(_DEARER * anew, anew + again + LEAST)
+    dearer = _SURE if known.tried(kind) and known.compared(kind, changes) > 0 else _DEARER
+    by_price = changes > max(dearer * anew, anew + again + LEAST)
     if not known.tried(kind):
         worse = by_price
     else:
