@@ -119,6 +119,7 @@ def main() -> int:
     result = {"runs": given.runs, "within_80": most, "within_all": ordered[-1], "queries": found}
     if given.breakdown:
         result["breakdown"] = [breakdown(name, query, given.runs) for name, query in read]
+        result["effects"] = effects(result["breakdown"], given.runs)
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps(result, indent=2))
@@ -145,6 +146,31 @@ def breakdown(name: str, query: Node, count: int) -> dict[str, Any]:
     }
     print(json.dumps(found))
     return found
+
+
+def effects(parts: list[dict[str, Any]], count: int) -> dict[str, float]:
+    """What each speed-up is worth over all queries, as times as long without it; and how planning grows with runs."""
+
+    def total(*path: Any) -> float:
+        found = 0.0
+        for part in parts:
+            for key in path:
+                part = part[key]
+            found += float(part)  # type: ignore[arg-type]
+        return found
+
+    few, many = (total("by_runs", k, "share_s") + total("by_runs", k, "search_s") for k in (3, 9))
+    found = {
+        "exploring without pruning": total("explore_without_pruning_s") / total("explore_s"),
+        f"exploring once for each of {count} runs": total("explore_run_by_run_s") / total("explore_s"),
+        "planning without guidance": total("without_guidance_s") / total("seconds"),
+        "exploring for nine runs against three": total("by_runs", 9, "explore_s") / total("by_runs", 3, "explore_s"),
+        "search and sharing for nine runs against three": many / few,
+    }
+    found |= {f"with {some} alone": total("by_methods", some) / total("seconds") for some in parts[0]["by_methods"]}
+    for what, times in found.items():
+        print(f"{what:<50}{times:>7.2f} times")
+    return {what: round(times, 3) for what, times in found.items()}
 
 
 if __name__ == "__main__":
