@@ -164,11 +164,12 @@ class HashJoin(Operator):
 
     @cached_property
     def terms(self) -> int:
-        """How many terms its delta has."""
+        """Of how many terms its delta is the sum."""
         return terms_of(self.left) + terms_of(self.right)
 
 
 def terms_of(op: Operator) -> int:
+    """Of how many terms the delta of a result is the sum: one for each relation that moves."""
     while isinstance(op, Materialize):
         op = op.input
     return op.terms if isinstance(op, HashJoin) else int(bool(op.change))
