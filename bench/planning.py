@@ -14,6 +14,8 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -152,12 +154,7 @@ def effects(parts: list[dict[str, Any]], count: int) -> dict[str, float]:
     """What each speed-up is worth over all queries, as times as long without it; and how planning grows with runs."""
 
     def total(*path: Any) -> float:
-        found = 0.0
-        for part in parts:
-            for key in path:
-                part = part[key]
-            found += float(part)  # type: ignore[arg-type]
-        return found
+        return sum(reduce(getitem, path, part) for part in parts)
 
     few, many = (total("by_runs", k, "share_s") + total("by_runs", k, "search_s") for k in (3, 9))
     found = {

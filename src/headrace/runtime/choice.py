@@ -28,7 +28,7 @@ def better_anew(known: Correction, kind: str, changes: float, anew: float, lost:
     is not known to be better. ``lost`` is what it would cost to have in memory again what is there now."""
     again = _AGAIN * lost
     by_runs = known.at_least(kind, changes) > known.at_most(FULL, anew + again) + LEAST
-    dearer = _SURE if known.tried(kind) and known.compared(kind, changes) > 0 else _DEARER
+    dearer = _SURE if known.compared(kind, changes) > 0 else _DEARER
     by_price = changes > max(dearer * anew, anew + again + LEAST)
     if not known.tried(kind):
         worse = by_price
